@@ -1,0 +1,26 @@
+"""The general database: what standard SQL and SQLAlchemy's own types give."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlalchemy import LargeBinary
+from sqlalchemy.types import TypeEngine
+
+
+class Database:
+    """What one database does in its own way."""
+
+    name: ClassVar[str] = "default"
+
+    #: Drivers that bind ``bytes`` as they are. For these the dialect's own bind processor, which copies the
+    #: value or wraps it, is left out; for any other driver it is applied.
+    drivers_taking_bytes: ClassVar[frozenset[str]] = frozenset()
+
+    def binary_type(self) -> TypeEngine[Any]:
+        """The type of a compressed column."""
+        return LargeBinary()
+
+    def binary_literal(self, value: bytes) -> str:
+        """``value`` as an SQL literal, for ``literal_binds`` and DDL."""
+        return f"X'{value.hex()}'"

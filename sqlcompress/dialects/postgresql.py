@@ -1,0 +1,25 @@
+"""PostgreSQL: BYTEA, stored EXTERNAL so that the server does not compress a second time."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlalchemy.dialects.postgresql import BYTEA
+from sqlalchemy.types import TypeEngine
+
+from sqlcompress.dialects.base import Database
+
+
+class PostgreSQL(Database):
+    """PostgreSQL through psycopg, psycopg2 and asyncpg."""
+
+    name: ClassVar[str] = "postgresql"
+    drivers_taking_bytes: ClassVar[frozenset[str]] = frozenset(
+        {"psycopg", "psycopg_async", "psycopg2", "asyncpg"}
+    )
+
+    def binary_type(self) -> TypeEngine[Any]:
+        return BYTEA()
+
+    def binary_literal(self, value: bytes) -> str:
+        return f"'\\x{value.hex()}'::bytea"
