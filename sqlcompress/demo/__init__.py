@@ -1,0 +1,1 @@
+"""The whole story on real text: plain tables, the migration, application code, and what was saved."""
