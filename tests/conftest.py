@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from sqlalchemy import URL, Engine, NullPool, create_engine
 
 from tests.servers import KINDS, Misconfigured, Unavailable, find, lease, release
-from tests.servers.require import import_driver, required
+from tests.servers.require import chosen, import_driver, required
 from tests.servers.testdb import TestDatabase
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
     try:
         required()
+        chosen()
     except Misconfigured as error:
         raise pytest.UsageError(str(error)) from None
     lease.open_run()
@@ -71,6 +72,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         pairs = [(name, driver) for name in names for driver in KINDS[name].async_drivers]
     else:
         pairs = [(name, KINDS[name].sync_drivers[0]) for name in names]
+    if not pairs:
+        reason = pytest.mark.skip(reason="runs on none of the databases in SQLCOMPRESS_TEST_DATABASES")
+        metafunc.parametrize("place", [pytest.param(None, marks=reason)], ids=["none"], indirect=True)
+        return
     ids = [f"{name}-{driver}" if over_drivers or over_async else name for name, driver in pairs]
     metafunc.parametrize("place", [Place(*pair, over_async) for pair in pairs], ids=ids, indirect=True)
 
@@ -78,11 +83,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _databases_of(item: pytest.Item) -> list[str]:
     marker = item.get_closest_marker("databases")
     if marker is None:
-        return list(KINDS)
+        return list(chosen())
     unknown = [name for name in marker.args if name not in KINDS]
     if unknown or marker.kwargs or not marker.args:
         raise pytest.UsageError(f"{item.nodeid}: databases() takes names out of {', '.join(KINDS)}")
-    return [name for name in KINDS if name in marker.args]
+    return [name for name in chosen() if name in marker.args]
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def start(kind: Kind, running: ExitStack) -> URL:
     data = folder / "data"
     if kind.name == "mariadb":
         _install_mariadb(server_program, data, account, folder)
-        settings = SETTINGS
+        settings: tuple[str, ...] = SETTINGS
     else:
         account.prepare(
             [str(server_program), "--no-defaults", "--initialize-insecure", f"--datadir={data}"], folder

@@ -1,4 +1,4 @@
-"""SQLCOMPRESS_TEST_REQUIRE: databases and drivers whose absence is an error instead of a skip."""
+"""Which databases and drivers the tests run on, and whose absence is an error instead of a skip."""
 
 from __future__ import annotations
 
@@ -7,20 +7,34 @@ from importlib import import_module
 
 from tests.servers.kinds import DRIVER_MODULES, KINDS, Misconfigured, Unavailable
 
-VARIABLE = "SQLCOMPRESS_TEST_REQUIRE"
+_REQUIRE = "SQLCOMPRESS_TEST_REQUIRE"
+_DATABASES = "SQLCOMPRESS_TEST_DATABASES"
 
 
 def required() -> frozenset[str]:
-    """The names in the variable, separated by commas.
+    """The databases and drivers in SQLCOMPRESS_TEST_REQUIRE, separated by commas there.
 
     Raises:
         Misconfigured: a name is neither a database nor a driver.
     """
-    names = frozenset(name.strip() for name in os.environ.get(VARIABLE, "").split(",")) - {""}
-    known = {*KINDS, *DRIVER_MODULES}
+    return _names(_REQUIRE, {*KINDS, *DRIVER_MODULES})
+
+
+def chosen() -> tuple[str, ...]:
+    """The databases in SQLCOMPRESS_TEST_DATABASES, or all of them where it is not set.
+
+    Raises:
+        Misconfigured: a name is no database.
+    """
+    names = _names(_DATABASES, set(KINDS))
+    return tuple(name for name in KINDS if name in names or not names)
+
+
+def _names(variable: str, known: set[str]) -> frozenset[str]:
+    names = frozenset(name.strip() for name in os.environ.get(variable, "").split(",")) - {""}
     unknown = sorted(names - known)
     if unknown:
-        raise Misconfigured(f"{VARIABLE} names {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        raise Misconfigured(f"{variable} names {', '.join(unknown)}; known are {', '.join(sorted(known))}")
     return names
 
 
