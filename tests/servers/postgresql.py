@@ -13,7 +13,7 @@ from sqlalchemy import URL
 
 from tests.servers import login
 from tests.servers.kinds import Kind, Unavailable
-from tests.servers.private import Account, free_port, make_folder, programs, run
+from tests.servers.private import Account, free_port, make_folder, programs, programs_in, run
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -56,20 +56,21 @@ def start_carried(kind: Kind, running: ExitStack) -> URL:
     if spec is None or not spec.submodule_search_locations:
         raise Unavailable("the package is not installed")
     package = Path(spec.submodule_search_locations[0])
-    installed = sorted(
-        package.glob("pginstall*/bin/postgres"), key=lambda found: (len(found.parts[-3]), found)
-    )
-    if not installed:
+    program = next(programs_in(["postgres"], [str(package / "pginstall*" / "bin")]), None)
+    if program is None:
         raise Unavailable("the package holds no postgres")
     account = Account.ordinary("postgres")
-    prefix = installed[-1].parents[1]
+    prefix = program.parents[1]
     if not account.can_run(prefix / "bin" / "postgres"):
         # Under root's home, or unpacked without the right to execute: take it where that user gets at it.
-        copy = make_folder("pgserver", account, running) / "postgresql"
-        shutil.copytree(prefix, copy, symlinks=True)
-        for program in (copy / "bin").iterdir():
-            program.chmod(0o755)
-        prefix = copy
+        copy = make_folder("pgserver", account, running)
+        shutil.copytree(prefix, copy / package.name / prefix.name, symlinks=True)
+        libraries = package.with_name(f"{package.name}.libs")  # where the programs look, seen from themselves
+        if libraries.is_dir():
+            shutil.copytree(libraries, copy / libraries.name)
+        prefix = copy / package.name / prefix.name
+        for carried in (prefix / "bin").iterdir():
+            carried.chmod(0o755)
     return _start(kind, prefix / "bin", account, running)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -159,18 +160,28 @@ def run(
 
 
 def programs(names: Sequence[str], folders: Sequence[str]) -> Iterator[Path]:
-    """Programs of these names on the PATH and in these folders, which may hold wildcards."""
+    """Programs of these names, on the PATH first and then as `programs_in` finds them."""
+    return programs_in(names, [*os.environ.get("PATH", os.defpath).split(os.pathsep), *folders])
+
+
+def programs_in(names: Sequence[str], folders: Sequence[str]) -> Iterator[Path]:
+    """Programs of these names in these folders, each once.
+
+    A folder may hold a wildcard; of what it matches, the highest version number comes first.
+    """
     seen = set()
-    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    for folder in [*path, *folders]:
-        root = Path(folder)
-        expanded = sorted(Path("/").glob(folder.lstrip("/")), reverse=True) if "*" in folder else [root]
-        for place in expanded:
-            for name in names:
-                program = place / name
-                if program.is_file() and os.access(program, os.X_OK) and program.resolve() not in seen:
-                    seen.add(program.resolve())
-                    yield program
+    for folder in folders:
+        places = [Path(folder)]
+        if "*" in folder:
+            places = sorted(Path("/").glob(folder.lstrip("/")), key=_numbers, reverse=True)
+        for program in (place / name for place in places for name in names):
+            if program.is_file() and os.access(program, os.X_OK) and program.resolve() not in seen:
+                seen.add(program.resolve())
+                yield program
+
+
+def _numbers(path: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", str(path))]
 
 
 def _end_with_parent(stop_signal: signal.Signals) -> Any:
