@@ -2,23 +2,25 @@
 
 How 20 MB are reached. A Python without its test packages, as Debian and the container images ship it, has
 about 10 MB of modules (9.3 MB in Python 3.13, more in those before), and ``pydoc_data.topics`` adds 0.7 MB.
-Each module, class and function also gives one JSON document of the kind a documentation or code search index
-keeps: names, signatures, docstrings, imports, calls, and for a function its own source. That makes some 16,000
-documents of 13 MB. Nothing is repeated to fill up or made up: a row is a file, a topic or a definition that is
-there. Packages a distribution may leave out (``test``, ``idlelib`` and the like) and everything installed
-beside the library are not read, so that one version of Python gives nearly the same rows on every machine, in
-the same order.
+Each module, class and function also gives one JSON document of the kind a documentation or code search
+index keeps: names, signatures, docstrings, imports, calls, and for a function its own source. That makes some
+16,000 documents of 13 MB. Nothing is repeated to fill up or made up: a row is a file, a topic or a definition
+that is there. Packages a distribution may leave out (``test``, ``idlelib`` and the like) and everything
+installed beside the library are not read, so that one version of Python gives nearly the same rows on every
+machine, in the same order.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import os
 import sysconfig
 import tokenize
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +78,17 @@ class SymbolRow:
 
 @dataclass(frozen=True)
 class Corpus:
-    """The rows of the demonstration, in the order they are inserted."""
+    """The rows of the demonstration, in the order they are inserted.
+
+    Attributes:
+        articles: The texts.
+        symbols: The JSON documents.
+        plain_bytes: Bytes of all texts and documents, as UTF-8 and as ``json.dumps`` writes them.
+    """
 
     articles: tuple[ArticleRow, ...]
     symbols: tuple[SymbolRow, ...]
+    plain_bytes: int
 
 
 def standard_library() -> Path:
@@ -97,10 +106,11 @@ def standard_library() -> Path:
     return folder
 
 
-def build(folder: Path | None = None) -> Corpus:
-    """All rows: every module and topic as text, every module, class and function as a JSON document.
+def build(max_bytes: int | None = None, folder: Path | None = None) -> Corpus:
+    """Every module and topic as text, every module, class and function as a JSON document.
 
     Args:
+        max_bytes: Stop after the module or topic that reaches this size; None for all there is.
         folder: Where the modules are; the running Python's standard library by default.
 
     Raises:
@@ -108,26 +118,33 @@ def build(folder: Path | None = None) -> Corpus:
     """
     articles: list[ArticleRow] = []
     symbols: list[SymbolRow] = []
-    for name, path in _modules(folder or standard_library()):
+    plain_bytes = 0
+    for article in chain(_modules(folder or standard_library()), _topics()):
+        if max_bytes is not None and plain_bytes >= max_bytes:
+            break
+        found = tuple(_symbols(article.name, article.body)) if article.kind == "module" else ()
+        articles.append(article)
+        symbols.extend(found)
+        plain_bytes += len(article.body.encode())
+        plain_bytes += sum(len(json.dumps(symbol.meta)) for symbol in found)
+    return Corpus(tuple(articles), tuple(symbols), plain_bytes)
+
+
+def _modules(folder: Path) -> Iterator[ArticleRow]:
+    for name, path in sorted(_files(folder)):
         source = _text(path)
-        if source is None:
-            continue
-        articles.append(ArticleRow(name, "module", source))
-        symbols.extend(_symbols(name, source))
-    articles.extend(_topics())
-    return Corpus(tuple(articles), tuple(symbols))
+        if source is not None:
+            yield ArticleRow(name, "module", source)
 
 
-def _modules(folder: Path) -> Iterator[tuple[str, Path]]:
-    found = []
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     for parent, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS]
         for path in (Path(parent, file) for file in files if file.endswith(".py")):
             parts = path.relative_to(folder).with_suffix("").parts
             # The topics come as rows of their own.
             if parts != ("pydoc_data", "topics"):
-                found.append((".".join(parts[:-1] if parts[-1] == "__init__" else parts), path))
-    return iter(sorted(found))
+                yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
 def _text(path: Path) -> str | None:
