@@ -34,8 +34,8 @@ SETTINGS = (
     "--innodb-doublewrite=0",
     "--innodb-buffer-pool-size=256M",
 )
-#: MySQL alone: no X protocol port, no binary log; MariaDB has neither.
-MYSQL_SETTINGS = ("--mysqlx=OFF", "--skip-log-bin")
+#: MySQL alone: no X protocol port, no binary log, no folder for files, which may not exist.
+MYSQL_SETTINGS = ("--mysqlx=OFF", "--skip-log-bin", "--secure-file-priv=NULL")
 _START_SECONDS = 120.0
 
 

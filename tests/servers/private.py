@@ -215,5 +215,6 @@ def _is_open_to_all(folder: Path) -> bool:
 
 
 def _last_words(output: bytes) -> str:
-    lines = [line for line in output.decode(errors="replace").splitlines() if line.strip()]
-    return " / ".join(lines[-3:]) or "it said nothing"
+    lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if "ERROR" in line or "FATAL" in line]
+    return " / ".join(errors[:2] or lines[-3:]) or "it said nothing"
