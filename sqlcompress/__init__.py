@@ -1,3 +1,45 @@
 """Transparent column compression on the client, for SQLAlchemy."""
 
+from __future__ import annotations
+
+from sqlcompress.codec import Codec, Gzip, Zlib, Zstd
+from sqlcompress.dictionaries import Dictionary
+from sqlcompress.errors import (
+    CorruptValueError,
+    DecodeError,
+    DictionaryNotFoundError,
+    MigrationBlockedError,
+    MigrationFailedError,
+    MissingDependencyError,
+    SqlcompressError,
+    UnknownFormatError,
+    ValueTooLargeError,
+)
+from sqlcompress.types import CompressedBinary, CompressedJSON, CompressedText
+
+__all__ = [
+    "Codec",
+    "CompressedBinary",
+    "CompressedJSON",
+    "CompressedText",
+    "CorruptValueError",
+    "DecodeError",
+    "Dictionary",
+    "DictionaryNotFoundError",
+    "Gzip",
+    "MigrationBlockedError",
+    "MigrationFailedError",
+    "MissingDependencyError",
+    "SqlcompressError",
+    "UnknownFormatError",
+    "ValueTooLargeError",
+    "Zlib",
+    "Zstd",
+]
+
 __version__ = "0.1.0.dev0"
+
+# Revisions, pickles and tracebacks name these from here, so that they survive a move of the modules.
+for _name in __all__:
+    globals()[_name].__module__ = __name__
+del _name

@@ -1,0 +1,68 @@
+"""Which column a type belongs to, and errors that say so.
+
+Errors on write are marked so that SQLAlchemy does not wrap them into a StatementError, whose message would
+show the parameters: no message of ours carries a value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from sqlalchemy import Column, Table, event
+from sqlalchemy.exc import DontWrapMixin
+
+from sqlcompress.errors import DecodeError, DictionaryNotFoundError
+
+
+class Place:
+    """The columns of one type object: none, one, or several that share it.
+
+    It holds names only, so that a pickled type does not drag its table along.
+    """
+
+    __slots__ = ("names",)
+
+    def __init__(self) -> None:
+        self.names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """``"article.body: "`` to stand before a message, or nothing where no column is known."""
+        return f"{' or '.join(self.names)}: " if self.names else ""
+
+    def follow(self, column: Column[Any]) -> None:
+        """Take the column's name down as soon as it belongs to a table."""
+        event.listen(column, "after_parent_attach", _remember)
+
+
+def _remember(column: Column[Any], table: object) -> None:
+    # Listeners travel with a copied column, its type does not have to: the type at hand is the one meant.
+    place = getattr(column.type, "place", None)
+    if isinstance(place, Place) and isinstance(table, Table):
+        name = f"{table.fullname}.{column.name}"
+        if name not in place.names:
+            place.names = (*place.names, name)
+
+
+def raise_on_read(error: DecodeError, place: Place) -> NoReturn:
+    """Raise a decoding error with the column's name before its message."""
+    message = f"{place}{error}"
+    # "from None": an error of the layers below may hold the value it failed on.
+    if isinstance(error, DictionaryNotFoundError):
+        raise DictionaryNotFoundError(message, error.dictionary_id) from None
+    raise type(error)(message) from None
+
+
+def raise_on_write(kind: type[Exception], message: str, place: Place) -> NoReturn:
+    """Raise an error of that kind which SQLAlchemy hands on as it is, the column's name before its message.
+
+    The original error is left out on purpose: that of a failed encoding holds the value.
+    """
+    raise _unwrapped(kind)(f"{place}{message}") from None
+
+
+def _unwrapped(kind: type[Exception]) -> type[Exception]:
+    def reduce(self: Exception) -> tuple[Any, ...]:
+        return kind, self.args  # the class made here has no importable name
+
+    members = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__reduce__": reduce}
+    return type(kind.__name__, (DontWrapMixin, kind), members)
