@@ -32,10 +32,26 @@ _NULL_OPERATORS = frozenset(
 )
 
 _ADVICE = (
-    "The database sees the compressed bytes of {column}, which tell nothing about its value to {operator}."
+    "{operator} on {column}: the database sees compressed bytes there, which tell nothing about the value."
     " Filter and sort by another column (a key, a title, a digest of the value), or read the rows and"
     " compare in the application. IS NULL and IS NOT NULL work."
 )
+
+_SYMBOLS: dict[OperatorType, str] = {
+    operators.eq: "==",
+    operators.ne: "!=",
+    operators.lt: "<",
+    operators.le: "<=",
+    operators.gt: ">",
+    operators.ge: ">=",
+    operators.add: "+",
+    operators.concat_op: "||",
+    operators.getitem: "[…]",
+    operators.json_getitem_op: "[…]",
+    operators.json_path_getitem_op: "[…]",
+    operators.asc_op: "ORDER BY",
+    operators.desc_op: "ORDER BY",
+}
 
 
 class StoredComparison(BinaryExpression[bool]):
@@ -88,9 +104,10 @@ class CompressedComparator(TypeDecorator.Comparator[_T]):
         raise _refusal(self.expr, op)
 
 
-def _refusal(column: ColumnElement[Any], op: OperatorType) -> exc.CompileError:
-    name = getattr(column, "name", None) or getattr(column, "key", None)
+def _refusal(expression: ColumnElement[Any], op: OperatorType) -> exc.CompileError:
+    column = next(iter(expression.base_columns), expression)
+    name = getattr(column, "name", None)
     table = getattr(getattr(column, "table", None), "name", None)
-    place = "a compressed value" if name is None else f"{table}.{name}" if table else str(name)
-    operator = getattr(op, "opstring", None) or getattr(op, "__name__", str(op)).removesuffix("_op")
-    return exc.CompileError(_ADVICE.format(column=place, operator=repr(operator)))
+    place = f"{table}.{name}" if table and name else name or "a compressed value"
+    symbol = _SYMBOLS.get(op) or getattr(op, "opstring", None) or op.__name__.removesuffix("_op").upper()
+    return exc.CompileError(_ADVICE.format(column=place, operator=symbol))

@@ -1,4 +1,4 @@
-"""Which column a type belongs to, and errors that say so.
+"""Which column a type belongs to: for errors that say so, and for what its database does once it is created.
 
 Errors on write are marked so that SQLAlchemy does not wrap them into a StatementError, whose message would
 show the parameters: no message of ours carries a value.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from sqlalchemy import Column, Table, event
+from sqlalchemy import DDL, Column, Table, event
 from sqlalchemy.exc import DontWrapMixin
 
+from sqlcompress.dialects import database_of
 from sqlcompress.errors import DecodeError, DictionaryNotFoundError
 
 
@@ -41,6 +42,20 @@ def _remember(column: Column[Any], table: object) -> None:
         name = f"{table.fullname}.{column.name}"
         if name not in place.names:
             place.names = (*place.names, name)
+        if not event.contains(table, "after_create", _complete_created):
+            event.listen(table, "after_create", _complete_created)
+
+
+def _complete_created(table: Table, connection: Any, **kw: Any) -> None:
+    # Alembic's offline mode has no connection; its DDL runner takes statements either way.
+    runner = kw["_ddl_runner"] if connection is None else connection
+    database = database_of(runner.dialect.name)
+    preparer = runner.dialect.identifier_preparer
+    for column in table.columns:
+        if isinstance(getattr(column.type.dialect_impl(runner.dialect), "place", None), Place):
+            statement = database.column_created(preparer.format_table(table), preparer.format_column(column))
+            if statement is not None:
+                runner.execute(DDL(statement.replace("%", "%%")))  # type: ignore[no-untyped-call]
 
 
 def raise_on_read(error: DecodeError, place: Place) -> NoReturn:

@@ -135,7 +135,8 @@ def not_utf8(error: UnicodeDecodeError) -> UnknownFormatError:
     """The error for bytes that are not UTF-8; it says where, and leaves the bytes themselves out."""
     return UnknownFormatError(
         "the value is neither a frame nor UTF-8 text:"
-        f" byte {error.start} of {len(error.object)} does not fit. Was it written by other software? See the column's legacy=(…)"
+        f" byte {error.start} of {len(error.object)} does not fit. Was it written by other software?"
+        " See the column's legacy=(…)"
     )
 
 

@@ -24,3 +24,13 @@ class Database:
     def binary_literal(self, value: bytes) -> str:
         """``value`` as an SQL literal, for ``literal_binds`` and DDL."""
         return f"X'{value.hex()}'"
+
+    def column_created(self, table: str, column: str) -> str | None:
+        """The statement to run once a table with a compressed column is created, if one is due.
+
+        Args:
+            table: The table's name, quoted, with its schema.
+            column: The column's name, quoted.
+        """
+        del table, column
+        return None

@@ -16,7 +16,7 @@ class SQLServer(Database):
     name: ClassVar[str] = "mssql"
 
     def binary_type(self) -> TypeEngine[Any]:
-        return VARBINARY("max")
+        return VARBINARY("max")  # type: ignore[no-untyped-call]
 
     def binary_literal(self, value: bytes) -> str:
         return f"0x{value.hex()}"

@@ -23,3 +23,8 @@ class PostgreSQL(Database):
 
     def binary_literal(self, value: bytes) -> str:
         return f"'\\x{value.hex()}'::bytea"
+
+    def column_created(self, table: str, column: str) -> str | None:
+        # Under the default EXTENDED the server tries pglz on what is compressed already: 69 against 44
+        # microseconds an inserted row. CREATE TABLE takes STORAGE only from version 16 on.
+        return f"ALTER TABLE {table} ALTER COLUMN {column} SET STORAGE EXTERNAL"
