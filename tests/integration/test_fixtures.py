@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -119,8 +120,11 @@ def test_the_server_takes_large_values(engine):
 
 HOLDER = """
 import sys
-from tests.servers import find, release
-print(find(sys.argv[1]).port, flush=True)
+from tests.servers import Unavailable, find, release
+try:
+    print(find(sys.argv[1]).port, flush=True)
+except Unavailable as reason:
+    sys.exit(print(reason))
 sys.stdin.read()
 release()
 """
@@ -135,14 +139,13 @@ def start_holder(kind, run):
         env={**kept, lease.RUN_VARIABLE: str(run), "PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
     )
     answer = holder.stdout.readline()
-    if not answer:
+    if not answer.strip().isdigit():
         holder.communicate("")
-        pytest.skip(f"no {kind} server can be started here")
+        pytest.skip(answer)
     return holder, int(answer)
 
 
@@ -152,18 +155,19 @@ def kept_by(holder):
     server = next(iter(keeper.children()), None)
     if server is None:
         pytest.skip("the server runs in a container, and its end is the engine's business")
-    return keeper, server, Path(server.cwd())
+    folder = Path(server.cwd()).parent  # both work inside their data folder
+    assert folder.name.startswith("sqlcompress-")
+    return keeper, server, folder
 
 
 @pytest.fixture(params=["postgresql", "mariadb"])
-def private(request, tmp_path):
+def private(request):
     """A kind of server that can be started here privately, and the folder of a run of its own."""
     kind = request.param
     if kind not in chosen():
         pytest.skip("not among the databases in SQLCOMPRESS_TEST_DATABASES")
-    run = tmp_path / f"sqlcompress-run-{os.getpid()}-x"
-    run.mkdir()
-    return kind, run
+    with tempfile.TemporaryDirectory(prefix=f"sqlcompress-run-{os.getpid()}-") as run:
+        yield kind, Path(run)
 
 
 def test_a_server_runs_until_its_last_holder_has_gone(private):

@@ -28,6 +28,9 @@ _ANSWER_SECONDS = 900.0
 #: Seconds for stopping a server and removing its folder.
 _STOP_SECONDS = 60.0
 
+#: Addresses of Unix sockets end at 104 bytes on some systems, and ours add 45 to the folder they are in.
+_LONGEST_PARENT = 55
+
 _root = Path(__file__).resolve().parents[2]
 _held: dict[str, socket.socket] = {}
 _keepers: list[subprocess.Popen[bytes]] = []
@@ -38,7 +41,10 @@ def open_run() -> Path:
     known = os.environ.get(RUN_VARIABLE)
     if known:
         return Path(known)
-    folder = Path(tempfile.mkdtemp(prefix=f"sqlcompress-run-{os.getpid()}-"))
+    parent = tempfile.gettempdir()
+    if len(parent) > _LONGEST_PARENT and Path("/tmp").is_dir():
+        parent = "/tmp"
+    folder = Path(tempfile.mkdtemp(prefix=f"sqlcompress-run-{os.getpid()}-", dir=parent))
     os.environ[RUN_VARIABLE] = str(folder)
     atexit.register(close_run, folder, os.getpid())
     return folder
@@ -69,6 +75,7 @@ def take(name: str) -> str:
 
     Raises:
         Unavailable: every way of having one failed.
+        RuntimeError: the process that keeps servers failed itself, which is a fault of ours.
     """
     if not hasattr(socket, "AF_UNIX"):
         raise Unavailable("servers are started on Unix systems only; set the URL variable")
@@ -127,7 +134,7 @@ def _start(folder: Path, name: str) -> tuple[socket.socket, dict[str, str]]:
     except OSError as error:
         holder.close()
         tail = " / ".join(log.read_text(errors="replace").splitlines()[-5:])
-        raise Unavailable(f"the process that keeps the server failed: {tail or error}") from error
+        raise RuntimeError(f"the process that keeps the {name} server failed: {tail or error}") from error
 
 
 def _answer(holder: socket.socket) -> dict[str, str]:
