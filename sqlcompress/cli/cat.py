@@ -55,9 +55,13 @@ def cat(*, binary: bool, is_hex: bool, legacy: tuple[str, ...], max_size: int, a
     if sys.stdin.isatty():
         raise click.UsageError("Give the stored value on standard input, as in: sqlcompress cat < value.bin")
     stored = _read(max_size, is_hex=is_hex)
-    column = CompressedBinary if binary else CompressedText
-    plain = column(max_size=max_size, legacy=legacy).from_stored(stored)
-    output = click.get_binary_stream("stdout")
+    column: CompressedBinary | CompressedText
+    if binary:
+        column = CompressedBinary(max_size=max_size, legacy=legacy)
+    else:
+        column = CompressedText(max_size=max_size, legacy=legacy)
+    plain = column.from_stored(stored)
+    output = sys.stdout.buffer
     if as_json:
         value = {"base64": base64.b64encode(plain).decode()} if binary else {"text": plain.decode()}
         document = {"stored_bytes": len(stored), "plain_bytes": len(plain), **value}
@@ -69,7 +73,7 @@ def cat(*, binary: bool, is_hex: bool, legacy: tuple[str, ...], max_size: int, a
 def _read(max_size: int, *, is_hex: bool) -> bytes:
     # A stored value is at most as long as the plain one; base64 and hex around it take up to 2.7 times that.
     most = max_size * 3 + 1024
-    data = click.get_binary_stream("stdin").read(most + 1)
+    data = sys.stdin.buffer.read(most + 1)
     if len(data) > most:
         raise ValueTooLargeError(f"the input is longer than any stored value of {max_size} bytes")
     if not is_hex:

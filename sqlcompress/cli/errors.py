@@ -26,7 +26,8 @@ def one_line(error: Exception, url: URL | None = None) -> str:
         kind = type(error.orig).__name__
         message = f"{kind}: {error.orig}" if isinstance(error, _TELLING) else f"the database reported {kind}"
     else:
-        message = str(error) or type(error).__name__
+        # Not str(): SQLAlchemy appends a link to its manual.
+        message = str(error.args[0]) if error.args else type(error).__name__
     line = " ".join(message.split())
     password = None if url is None else url.password
     return line.replace(str(password), "***") if password else line

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
@@ -144,16 +145,17 @@ def _compare(
     missing = set(originals)
     different: list[str] = []
     done = 0
-    # Streamed, and let go after each batch, so that a large table does not have to fit in memory.
-    for batch in session.scalars(select(model).execution_options(yield_per=_BATCH_ROWS)).partitions():
-        for row in batch:
-            key, value = read(row)
-            if key not in missing or value != originals[key]:
-                different.append(row.name)
-            missing.discard(key)
-        session.expunge_all()
-        done += len(batch)
-        reporter.progress(model.__tablename__, done, len(originals))
+    # Streamed, so that the table does not have to fit in memory, and closed: a cursor that an error leaves
+    # open would hold SQLite's lock and keep the clean-up out.
+    with closing(session.scalars(select(model).execution_options(yield_per=_BATCH_ROWS))) as rows:
+        for batch in rows.partitions():
+            for row in batch:
+                key, value = read(row)
+                if key not in missing or value != originals[key]:
+                    different.append(row.name)
+                missing.discard(key)
+            done += len(batch)
+            reporter.progress(model.__tablename__, done, len(originals))
     if different or missing:
         raise SqlcompressError(
             f"{model.__tablename__}: {len(different)} rows differ from their originals, {len(missing)} are "

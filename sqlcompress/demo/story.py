@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -59,7 +59,9 @@ def run(site: Site, reporter: Reporter, *, max_bytes: int | None = None, keep: b
         if keep:
             reporter.note(f"stopped half way; to remove what is there: {removal()}")
         else:
-            _clean_up(site, reporter)
+            # Its own failure is told, and must not take the place of what stopped the run.
+            with suppress(Exception):
+                _clean_up(site, reporter)
         raise
     if not keep:
         _clean_up(site, reporter)
