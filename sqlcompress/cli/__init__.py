@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
 from sqlcompress.errors import MissingDependencyError
+
+_BROUGHT_BY_THE_EXTRA = frozenset({"alembic", "click", "rich"})
 
 
 def main() -> None:
     """Run the ``sqlcompress`` command; where click or rich is not installed, say how to get them."""
     try:
-        command = _command()
-    except MissingDependencyError as error:
-        sys.exit(f"Error: {error}")
-    command(prog_name="sqlcompress")
-
-
-def _command() -> Callable[..., object]:
-    try:
         from sqlcompress.cli.group import sqlcompress  # noqa: PLC0415 - the extra may be missing
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"click", "rich"}:
-            raise
-        raise MissingDependencyError(
-            f"The command line needs {error.name}, which is not installed: pip install 'sqlcompress[cli]'"
-        ) from error
-    return sqlcompress
+        sys.exit(f"Error: {missing(error)}")
+    sqlcompress(prog_name="sqlcompress")
+
+
+def missing(error: ModuleNotFoundError) -> MissingDependencyError:
+    """What to tell where an import failed because the extra ``cli`` is not installed.
+
+    Raises:
+        ModuleNotFoundError: The import failed for another reason.
+    """
+    name = (error.name or "").partition(".")[0]
+    if name not in _BROUGHT_BY_THE_EXTRA:
+        raise error
+    return MissingDependencyError(
+        f"The command line needs {name}, which is not installed: pip install 'sqlcompress[cli]'"
+    )

@@ -7,6 +7,8 @@ from importlib import import_module
 import click
 
 import sqlcompress as package
+from sqlcompress.cli import missing
+from sqlcompress.errors import MissingDependencyError
 
 #: The module of each command; it holds an object of the command's name.
 COMMANDS = {
@@ -20,16 +22,22 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, sorted."""
-        del ctx
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, or None where there is none of that name."""
-        del ctx
+        """The command, or None where there is none of that name.
+
+        Raises:
+            click.ClickException: A package it needs is not installed.
+        """
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(import_module(COMMANDS[cmd_name]), cmd_name)
-        assert isinstance(command, click.Command)  # noqa: S101 - for the type checker
+        try:
+            command: click.Command = getattr(import_module(COMMANDS[cmd_name]), cmd_name)
+        except ModuleNotFoundError as error:
+            raise click.ClickException(str(missing(error))) from error
+        except MissingDependencyError as error:
+            raise click.ClickException(str(error)) from error
         return command
 
 
