@@ -34,6 +34,13 @@ MAX_WINDOW_BYTES: Final = 32 * 2**20
 ZLIB_WBITS: Final = 15
 GZIP_WBITS: Final = 31
 
+#: Up to these sizes a deflate stream is decoded in one pass. zlib's Python module gathers its output in pieces
+#: and joins them, which takes twice the value's memory; a larger one is measured first, then decoded in place.
+_ONE_PASS_STORED_BYTES: Final = 4 * 2**20
+_ONE_PASS_PLAIN_BYTES: Final = 16 * 2**20
+#: Deflate expands at most 1032 to 1, so a piece of this size gives 8 MiB at most.
+_MEASURED_PIECE_BYTES: Final = 2**13
+
 _MAX_BLOCK_BYTES: Final = 128 * 2**10  # RFC 8878, section 3.1.1.2.4
 _RAW_BLOCK, _RLE_BLOCK, _RESERVED_BLOCK = 0, 1, 3
 
@@ -138,15 +145,35 @@ def inflate(frame: bytes, wbits: int, max_size: int) -> bytes:
         CorruptValueError: The stream is cut, altered or followed by other bytes.
         ValueTooLargeError: The content is larger than ``max_size``.
     """
-    stream = zlib.decompressobj(wbits)
     try:
-        plain = stream.decompress(frame, max_size + 1)
+        if len(frame) <= _ONE_PASS_STORED_BYTES:
+            stream = zlib.decompressobj(wbits)
+            plain = stream.decompress(frame, min(max_size, _ONE_PASS_PLAIN_BYTES) + 1)
+            if len(plain) <= min(max_size, _ONE_PASS_PLAIN_BYTES):
+                if not stream.eof:
+                    raise CorruptValueError("the deflate stream is cut")
+                if stream.unused_data:
+                    raise CorruptValueError(f"{len(stream.unused_data)} bytes follow the deflate stream")
+                return plain
+            del plain, stream
+        return zlib.decompress(frame, wbits, max(1, _inflated_size(frame, wbits, max_size)))
     except zlib.error as error:
         raise CorruptValueError("the deflate stream is damaged") from error
-    if len(plain) > max_size:
-        raise ValueTooLargeError(f"the value is larger than max_size={max_size} bytes")
-    if not stream.eof:
-        raise CorruptValueError("the deflate stream is cut")
-    if stream.unused_data:
-        raise CorruptValueError(f"{len(stream.unused_data)} bytes follow the deflate stream")
-    return plain
+
+
+def _inflated_size(frame: bytes, wbits: int, max_size: int) -> int:
+    """The plain size of a deflate stream that fills ``frame``, found without keeping what it holds."""
+    stream = zlib.decompressobj(wbits)
+    view = memoryview(frame)
+    size = 0
+    for start in range(0, len(frame), _MEASURED_PIECE_BYTES):
+        piece = view[start : start + _MEASURED_PIECE_BYTES]
+        size += len(stream.decompress(piece))
+        if size > max_size:
+            raise ValueTooLargeError(f"the value is larger than max_size={max_size} bytes")
+        if stream.eof:
+            following = len(stream.unused_data) + len(frame) - start - len(piece)
+            if following:
+                raise CorruptValueError(f"{following} bytes follow the deflate stream")
+            return size
+    raise CorruptValueError("the deflate stream is cut")
