@@ -5,6 +5,8 @@ No message carries a stored value or a piece of one: messages end up in logs.
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 
 class SqlcompressError(Exception):
     """The base of every error this package defines."""
@@ -73,3 +75,15 @@ class MigrationFailedError(SqlcompressError):
 
 class MissingDependencyError(SqlcompressError, ImportError):
     """An optional package is not installed; the message names the extra that brings it."""
+
+
+def raise_alone(error: Exception) -> NoReturn:
+    """Raise ``error`` without the error that is being handled.
+
+    ``raise … from None`` hides that one and keeps it as ``__context__``; an encoding error there holds the
+    whole value, and error reporters that walk the chain would show it.
+    """
+    try:
+        raise error
+    finally:
+        error.__context__ = None

@@ -12,7 +12,7 @@ from sqlalchemy import DDL, Column, Table, event
 from sqlalchemy.exc import DontWrapMixin
 
 from sqlcompress.dialects import database_of
-from sqlcompress.errors import DecodeError, DictionaryNotFoundError
+from sqlcompress.errors import DecodeError, DictionaryNotFoundError, raise_alone
 
 
 class Place:
@@ -61,10 +61,9 @@ def _complete_created(table: Table, connection: Any, **kw: Any) -> None:
 def raise_on_read(error: DecodeError, place: Place) -> NoReturn:
     """Raise a decoding error with the column's name before its message."""
     message = f"{place}{error}"
-    # "from None": an error of the layers below may hold the value it failed on.
     if isinstance(error, DictionaryNotFoundError):
-        raise DictionaryNotFoundError(message, error.dictionary_id) from None
-    raise type(error)(message) from None
+        raise_alone(DictionaryNotFoundError(message, error.dictionary_id))
+    raise_alone(type(error)(message))
 
 
 def raise_on_write(kind: type[Exception], message: str, place: Place) -> NoReturn:
@@ -72,7 +71,7 @@ def raise_on_write(kind: type[Exception], message: str, place: Place) -> NoRetur
 
     The original error is left out on purpose: that of a failed encoding holds the value.
     """
-    raise _unwrapped(kind)(f"{place}{message}") from None
+    raise_alone(_unwrapped(kind)(f"{place}{message}"))
 
 
 def _unwrapped(kind: type[Exception]) -> type[Exception]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from sqlcompress.codec import BytesFunction, Codec, unframer
 from sqlcompress.dictionaries import Dictionary
-from sqlcompress.errors import DecodeError, UnknownFormatError, ValueTooLargeError
+from sqlcompress.errors import DecodeError, UnknownFormatError, ValueTooLargeError, raise_alone
 from sqlcompress.frames import is_framed
 from sqlcompress.legacy import is_legacy, reader_of
 
@@ -128,7 +128,7 @@ def checked_utf8(plain: bytes) -> str:
     try:
         return plain.decode()
     except UnicodeDecodeError as error:
-        raise not_utf8(error) from None
+        raise_alone(not_utf8(error))
 
 
 def not_utf8(error: UnicodeDecodeError) -> UnknownFormatError:

@@ -18,7 +18,7 @@ from sqlcompress.compressed import (
     Processor,
     driver_bytes,
 )
-from sqlcompress.errors import DecodeError, SqlcompressError, UnknownFormatError
+from sqlcompress.errors import DecodeError, SqlcompressError, UnknownFormatError, raise_alone
 from sqlcompress.frames import MAGICS
 from sqlcompress.placement import Place, raise_on_read, raise_on_write
 from sqlcompress.stored import checked_utf8, decoder, dictionaries_of, encoder
@@ -174,12 +174,11 @@ class CompressedJSON(Compressed[Any]):
             ValueTooLargeError: More than ``max_size`` bytes.
             UnknownFormatError: Not UTF-8, or not a JSON document.
         """
+        text = checked_utf8(plain)
         try:
-            json.loads(checked_utf8(plain))
-        except json.JSONDecodeError as error:
-            raise not_json(error) from None
-        except RecursionError:
-            raise UnknownFormatError("the JSON document is nested too deeply to be read") from None
+            json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise_alone(not_json(error))
         return super().to_stored(plain)
 
     def _make_bind(self, dialect: Dialect) -> Processor:  # noqa: C901 - holds one flat function
@@ -199,10 +198,13 @@ class CompressedJSON(Compressed[Any]):
                 value = None
             elif isinstance(value, Null):
                 return None
+            text: Any = None
             try:
                 text = serialize(value)
                 return encode(text.encode() if text.__class__ is str else _json_bytes(text))
-            except UnicodeEncodeError:
+            except UnicodeEncodeError as error:
+                if text is None:  # the serializer's own
+                    raise_on_write(ValueError, f"the serializer failed: {error.reason}", place)
                 return _encode_located(encode, _json_bytes(text), place)
             except RecursionError:
                 raise_on_write(ValueError, "the document is nested too deeply to be serialized", place)
@@ -229,7 +231,9 @@ class CompressedJSON(Compressed[Any]):
             text = stored_text(value)
             try:
                 return deserialize(text)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:
+                if type(error) not in _UNREADABLE:
+                    raise  # a deserializer's own kind of error is for who wrote it
                 raise_on_read(not_json(error), place)
 
         return result
@@ -303,9 +307,20 @@ class CompressedBinary(Compressed[bytes]):
         return result
 
 
-def not_json(error: json.JSONDecodeError) -> UnknownFormatError:
+#: What json.loads() raises for text it cannot read: a plain ValueError for an int of too many digits.
+_UNREADABLE: Final = (json.JSONDecodeError, ValueError, RecursionError)
+
+
+def not_json(error: ValueError | RecursionError) -> UnknownFormatError:
     """The error for text that is no JSON document; it says where, and leaves the text itself out."""
-    return UnknownFormatError(f"the text is not a JSON document: {error.msg} at character {error.pos}")
+    if isinstance(error, json.JSONDecodeError):
+        return UnknownFormatError(f"the text is not a JSON document: {error.msg} at character {error.pos}")
+    if isinstance(error, RecursionError):
+        return UnknownFormatError("the JSON document is nested too deeply to be read")
+    return UnknownFormatError(
+        "the JSON document holds a value that cannot be read, such as an integer of more digits than"
+        " sys.set_int_max_str_digits() allows"
+    )
 
 
 def _json_bytes(text: object) -> bytes:
