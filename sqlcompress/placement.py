@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from sqlalchemy import DDL, Column, Table, event
+from sqlalchemy import DDL, Column, Connection, Table, event
 from sqlalchemy.exc import DontWrapMixin
 
 from sqlcompress.dialects import database_of
@@ -36,24 +36,30 @@ class Place:
 
 
 def _remember(column: Column[Any], table: object) -> None:
-    # Listeners travel with a copied column, its type does not have to: the type at hand is the one meant.
-    place = getattr(column.type, "place", None)
-    if isinstance(place, Place) and isinstance(table, Table):
-        name = f"{table.fullname}.{column.name}"
-        if name not in place.names:
-            place.names = (*place.names, name)
-        if not event.contains(table, "after_create", _complete_created):
-            event.listen(table, "after_create", _complete_created)
+    # Listeners travel with a copied column, its type does not have to: the types at hand are the ones meant.
+    for kind in (column.type, *column.type._variant_mapping.values()):  # noqa: SLF001 - no public way to them
+        place = getattr(kind, "place", None)
+        if isinstance(place, Place) and isinstance(table, Table):
+            name = f"{table.fullname}.{column.name}"
+            if name not in place.names:
+                place.names = (*place.names, name)
 
 
+# On the class: listeners of one table are lost when its MetaData is pickled.
+@event.listens_for(Table, "after_create")
 def _complete_created(table: Table, connection: Any, **kw: Any) -> None:
     # Alembic's offline mode has no connection; its DDL runner takes statements either way.
     runner = kw["_ddl_runner"] if connection is None else connection
     database = database_of(runner.dialect.name)
     preparer = runner.dialect.identifier_preparer
+    name = preparer.format_table(table, use_schema=False)
+    # With a schema_translate_map, which the preparer at hand knows nothing of.
+    schema = connection.schema_for_object(table) if isinstance(connection, Connection) else table.schema
+    if schema:
+        name = f"{preparer.quote_schema(schema)}.{name}"
     for column in table.columns:
         if isinstance(getattr(column.type.dialect_impl(runner.dialect), "place", None), Place):
-            statement = database.column_created(preparer.format_table(table), preparer.format_column(column))
+            statement = database.column_created(name, preparer.format_column(column))
             if statement is not None:
                 runner.execute(DDL(statement.replace("%", "%%")))  # type: ignore[no-untyped-call]
 
