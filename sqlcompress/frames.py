@@ -34,8 +34,8 @@ MAX_WINDOW_BYTES: Final = 32 * 2**20
 ZLIB_WBITS: Final = 15
 GZIP_WBITS: Final = 31
 
-#: Up to these sizes a deflate stream is decoded in one pass. zlib's Python module gathers its output in pieces
-#: and joins them, which takes twice the value's memory; a larger one is measured first, then decoded in place.
+#: Up to these sizes a deflate stream is decoded in one pass. Python's zlib gathers its output in pieces and
+#: joins them, which takes twice the value's memory; a larger one is measured first, then decoded in place.
 _ONE_PASS_STORED_BYTES: Final = 4 * 2**20
 _ONE_PASS_PLAIN_BYTES: Final = 16 * 2**20
 #: Deflate expands at most 1032 to 1, so a piece of this size gives 8 MiB at most.
