@@ -1,0 +1,87 @@
+"""What a migration tells in Alembic's log."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from sqlcompress.dialects.alter import alteration_of
+from sqlcompress.jobs.progress import current_callback
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from sqlalchemy.engine import Connection
+    from typing_extensions import Self
+
+    from sqlcompress.dialects.tables import TableName
+    from sqlcompress.jobs.progress import Progress
+    from sqlcompress.jobs.rewrite import RewriteResult
+
+# Alembic's stock alembic.ini shows INFO of "alembic".
+_LOG = logging.getLogger("alembic.sqlcompress")
+
+# Often enough to see that it moves, seldom enough for a log that is kept.
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+class Logged:
+    """Logs progress at most every few seconds, the result, and how the space is given back."""
+
+    def __init__(self, verb: str, connection: Connection, table: TableName) -> None:
+        self.result: RewriteResult | None = None
+        self._verb = verb
+        self._table = table
+        self._space = alteration_of(connection.dialect).space_command(table)
+        self._next = time.monotonic() + _SECONDS_BETWEEN_LINES
+        self._callback = current_callback()
+
+    def progress(self, progress: Progress) -> None:
+        """Log a line where it is time for one, and tell whoever else listens."""
+        if self._callback is not None:
+            self._callback(progress)
+        now = time.monotonic()
+        if now < self._next or progress.done:
+            return
+        self._next = now + _SECONDS_BETWEEN_LINES
+        total = "" if progress.rows_total is None else f" of {progress.rows_total:,}"
+        left = progress.seconds_left
+        _LOG.info(
+            "%s.%s: %s%s rows, %s -> %s (ratio %.2f)%s",
+            progress.table,
+            progress.column,
+            f"{progress.rows_seen:,}",
+            total,
+            megabytes(progress.bytes_before),
+            megabytes(progress.bytes_after),
+            progress.ratio,
+            "" if left is None else f", {left:,.0f} s left",
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.result is None or kind is not None:
+            return
+        result = self.result
+        _LOG.info(
+            "%s: %s %s rows of %s read, %s -> %s, in %.1f s. The files do not shrink by themselves; %s gives the "
+            "space back.",
+            self._table,
+            self._verb,
+            f"{result.rows_written:,}",
+            f"{result.rows_seen:,}",
+            megabytes(result.bytes_before),
+            megabytes(result.bytes_after),
+            result.seconds,
+            self._space.replace("%%", "%"),
+        )
+
+
+def megabytes(count: int) -> str:
+    """Bytes for people, in units of 1,000,000."""
+    return f"{count / 1_000_000:,.1f} MB"

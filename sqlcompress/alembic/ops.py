@@ -1,0 +1,271 @@
+"""``op.compress_column`` and ``op.decompress_column``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from alembic.operations.base import Operations
+from alembic.operations.ops import MigrateOperation
+
+from sqlcompress.alembic.online import compress_online, decompress_online
+from sqlcompress.alembic.script import compress_in_script, refuse_in_script
+from sqlcompress.compressed import Compressed
+
+if TYPE_CHECKING:
+    from sqlalchemy.types import TypeEngine
+
+STRATEGIES = ("rewrite", "atomic")
+
+
+class _ColumnOp(MigrateOperation):
+    """What the two operations share."""
+
+    def __init__(
+        self,
+        table_name: str,
+        column_name: str,
+        *,
+        type_: TypeEngine[Any],
+        existing_type: TypeEngine[Any] | None = None,
+        existing_nullable: bool | None = None,
+        schema: str | None = None,
+        strategy: str = "rewrite",
+        batch_rows: int = 1000,
+        batch_bytes: int = 4_194_304,
+        pause_seconds: float = 0.0,
+        workers: int = 1,
+    ) -> None:
+        if strategy not in STRATEGIES:
+            raise ValueError(f"strategy={strategy!r}: there are {' and '.join(map(repr, STRATEGIES))}")
+        if not 1 <= batch_rows <= 10_000:
+            raise ValueError("batch_rows goes from 1 to 10,000")
+        if batch_bytes < 1 or pause_seconds < 0 or workers < 1:
+            raise ValueError("batch_bytes and workers are at least 1, pause_seconds at least 0")
+        self.table_name = table_name
+        self.column_name = column_name
+        self.type_ = type_() if isinstance(type_, type) else type_
+        self.existing_type = existing_type() if isinstance(existing_type, type) else existing_type
+        self.existing_nullable = existing_nullable
+        self.schema = schema
+        self.strategy = strategy
+        self.batch_rows = batch_rows
+        self.batch_bytes = batch_bytes
+        self.pause_seconds = pause_seconds
+        self.workers = workers
+
+    def settings(self) -> dict[str, Any]:
+        """The arguments that say how rows are rewritten."""
+        names = ("strategy", "batch_rows", "batch_bytes", "pause_seconds", "workers")
+        return {name: getattr(self, name) for name in names}
+
+
+class CompressColumnOp(_ColumnOp):
+    """Turn a plain column into a compressed one."""
+
+    def __init__(self, table_name: str, column_name: str, *, type_: TypeEngine[Any], **kw: Any) -> None:
+        super().__init__(table_name, column_name, type_=type_, **kw)
+        if not isinstance(self.type_, Compressed):
+            raise TypeError(
+                "compress_column(type_=…) takes CompressedText, CompressedJSON or CompressedBinary"
+            )
+
+    @classmethod
+    def compress_column(
+        cls,
+        operations: Operations,
+        table_name: str,
+        column_name: str,
+        *,
+        type_: TypeEngine[Any],
+        existing_type: TypeEngine[Any] | None = None,
+        existing_nullable: bool | None = None,
+        schema: str | None = None,
+        strategy: str = "rewrite",
+        batch_rows: int = 1000,
+        batch_bytes: int = 4_194_304,
+        pause_seconds: float = 0.0,
+        workers: int = 1,
+    ) -> None:
+        """Turn a plain column into a compressed one, type and rows.
+
+        Killed at any moment, it goes on from there when ``alembic upgrade`` runs again.
+
+        Args:
+            table_name: The table.
+            column_name: The column.
+            type_: The compressed type.
+            existing_type: The plain type, for ``--sql`` mode and for reversing; online the database tells.
+            existing_nullable: Needed in ``--sql`` mode on MySQL and MariaDB only.
+            schema: The table's schema.
+            strategy: ``"rewrite"`` changes the type, then rewrites the rows in committed batches;
+                ``"atomic"`` does all in the migration's own transaction, for small tables.
+            batch_rows: Rows in one transaction at most, 1 to 10,000.
+            batch_bytes: Bytes of stored values in one transaction, roughly. 4 MiB: larger batches were no
+                faster, and locks are held longer.
+            pause_seconds: Seconds of rest after each batch, for replicas and other writers.
+            workers: Threads that rewrite side by side; synchronous drivers on servers only.
+
+        Raises:
+            MigrationBlockedError: Something would be lost, changed or broken; nothing has been changed.
+            MigrationFailedError: Rows could not be converted; all others were.
+        """
+        operations.invoke(
+            cls(
+                table_name,
+                column_name,
+                type_=type_,
+                existing_type=existing_type,
+                existing_nullable=existing_nullable,
+                schema=schema,
+                strategy=strategy,
+                batch_rows=batch_rows,
+                batch_bytes=batch_bytes,
+                pause_seconds=pause_seconds,
+                workers=workers,
+            )
+        )
+
+    def reverse(self) -> DecompressColumnOp:
+        """The operation that undoes this one."""
+        if self.existing_type is None:
+            raise ValueError("compress_column() without existing_type= cannot be reversed")
+        return DecompressColumnOp(
+            self.table_name,
+            self.column_name,
+            type_=self.existing_type,
+            existing_type=self.type_,
+            existing_nullable=self.existing_nullable,
+            schema=self.schema,
+            **self.settings(),
+        )
+
+    def to_diff_tuple(self) -> tuple[Any, ...]:
+        """As ``alembic.autogenerate.compare_metadata`` lists it."""
+        return (
+            "compress_column",
+            self.schema,
+            self.table_name,
+            self.column_name,
+            self.existing_type,
+            self.type_,
+        )
+
+
+class DecompressColumnOp(_ColumnOp):
+    """Turn a compressed column into a plain one."""
+
+    def __init__(self, table_name: str, column_name: str, *, type_: TypeEngine[Any], **kw: Any) -> None:
+        super().__init__(table_name, column_name, type_=type_, **kw)
+        if isinstance(self.type_, Compressed):
+            raise TypeError(
+                "decompress_column(type_=…) takes the plain type, existing_type= the compressed one"
+            )
+        if self.existing_type is not None and not isinstance(self.existing_type, Compressed):
+            raise TypeError("decompress_column(existing_type=…) takes the compressed type")
+
+    @classmethod
+    def decompress_column(
+        cls,
+        operations: Operations,
+        table_name: str,
+        column_name: str,
+        *,
+        type_: TypeEngine[Any],
+        existing_type: TypeEngine[Any] | None = None,
+        existing_nullable: bool | None = None,
+        schema: str | None = None,
+        strategy: str = "rewrite",
+        batch_rows: int = 1000,
+        batch_bytes: int = 4_194_304,
+        pause_seconds: float = 0.0,
+        workers: int = 1,
+    ) -> None:
+        """Turn a compressed column into a plain one: the reverse of ``compress_column``.
+
+        Every row is decoded and measured against ``type_`` before anything changes.
+
+        Args:
+            table_name: The table.
+            column_name: The column.
+            type_: The plain type the column gets.
+            existing_type: The compressed type it has; None for one with default settings, which reads
+                every codec without a dictionary.
+            existing_nullable: As for ``compress_column``.
+            schema: The table's schema.
+            strategy: As for ``compress_column``.
+            batch_rows: As for ``compress_column``.
+            batch_bytes: As for ``compress_column``.
+            pause_seconds: As for ``compress_column``.
+            workers: As for ``compress_column``.
+
+        Raises:
+            MigrationBlockedError: A value does not fit, or something would be lost; nothing was changed.
+            MigrationFailedError: Rows could not be converted, or an application went on compressing them.
+        """
+        operations.invoke(
+            cls(
+                table_name,
+                column_name,
+                type_=type_,
+                existing_type=existing_type,
+                existing_nullable=existing_nullable,
+                schema=schema,
+                strategy=strategy,
+                batch_rows=batch_rows,
+                batch_bytes=batch_bytes,
+                pause_seconds=pause_seconds,
+                workers=workers,
+            )
+        )
+
+    def reverse(self) -> CompressColumnOp:
+        """The operation that undoes this one."""
+        if self.existing_type is None:
+            raise ValueError("decompress_column() without existing_type= cannot be reversed")
+        return CompressColumnOp(
+            self.table_name,
+            self.column_name,
+            type_=self.existing_type,
+            existing_type=self.type_,
+            existing_nullable=self.existing_nullable,
+            schema=self.schema,
+            **self.settings(),
+        )
+
+    def to_diff_tuple(self) -> tuple[Any, ...]:
+        """As ``alembic.autogenerate.compare_metadata`` lists it."""
+        return (
+            "decompress_column",
+            self.schema,
+            self.table_name,
+            self.column_name,
+            self.existing_type,
+            self.type_,
+        )
+
+
+def _compress(operations: Operations, operation: CompressColumnOp) -> None:
+    if operations.migration_context.as_sql:
+        compress_in_script(operations, operation)
+    else:
+        compress_online(operations, operation)
+
+
+def _decompress(operations: Operations, operation: DecompressColumnOp) -> None:
+    if operations.migration_context.as_sql:
+        refuse_in_script(operation)
+    else:
+        decompress_online(operations, operation)
+
+
+def register() -> None:
+    """Give ``op`` the two operations; again without effect."""
+    if hasattr(Operations, "compress_column"):
+        return
+    Operations.register_operation("compress_column")(CompressColumnOp)
+    Operations.register_operation("decompress_column")(DecompressColumnOp)
+    Operations.implementation_for(CompressColumnOp)(_compress)
+    Operations.implementation_for(DecompressColumnOp)(_decompress)
+
+
+register()

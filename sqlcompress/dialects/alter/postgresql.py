@@ -1,0 +1,106 @@
+"""PostgreSQL: one ALTER TABLE, which rewrites the table under an exclusive lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlcompress.dialects.alter.base import Alteration, TargetType, at_most_characters, valid_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.engine import Connection
+    from sqlalchemy.exc import DBAPIError
+
+    from sqlcompress.dialects.tables import Column, TableName
+
+
+class PostgreSQLAlteration(Alteration):
+    """BYTEA with STORAGE EXTERNAL, so that the server does not try pglz on what is compressed already."""
+
+    changes_type: ClassVar[bool] = True
+
+    def to_binary(self, connection: Connection, table: TableName, column: Column) -> list[str]:
+        if column.kind != "binary":
+            return self.offline(table, column)
+        storage = connection.exec_driver_sql(
+            "SELECT a.attstorage::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"
+            " JOIN pg_namespace n ON n.oid = c.relnamespace"
+            f" WHERE c.relname = {_literal(table.name)} AND n.nspname = {_literal(table.schema or 'public')}"
+            f" AND a.attname = {_literal(column.name)}".replace("%", self._percent)
+        ).scalar_one()
+        return [] if storage == "e" else [f"{self._alter(table, column)} SET STORAGE EXTERNAL"]
+
+    def offline(self, table: TableName, column: Column) -> list[str]:
+        name = column.quoted(self.dialect)
+        alter = self._alter(table, column)
+        if column.kind == "binary":
+            return [f"{alter} SET STORAGE EXTERNAL"]
+        return [
+            f"{alter} TYPE BYTEA USING convert_to({name}::text, 'UTF8'), "
+            f"ALTER COLUMN {name} SET STORAGE EXTERNAL"
+        ]
+
+    def to_plain(
+        self, connection: Connection, table: TableName, column: Column, target: TargetType
+    ) -> list[str]:
+        del connection
+        name = column.quoted(self.dialect)
+        if target.base == "BYTEA":
+            return [f"{self._alter(table, column)} SET STORAGE EXTENDED"]
+        if column.kind != "binary":
+            same = column.type_sql.replace("character varying", "varchar").upper() == target.sql.upper()
+            return [] if same else [f"{self._alter(table, column)} TYPE {target.sql}"]
+        # Without a cast the assignment to VARCHAR(n) refuses what is too long; with one it would cut.
+        cast = f"::{target.sql}" if "JSON" in target.base else ""
+        return [f"{self._alter(table, column)} TYPE {target.sql} USING convert_from({name}, 'UTF8'){cast}"]
+
+    def _alter(self, table: TableName, column: Column) -> str:
+        return f"ALTER TABLE {table.quoted(self.dialect)} ALTER COLUMN {column.quoted(self.dialect)}"
+
+    @property
+    def _percent(self) -> str:
+        return "%%" if self.dialect.paramstyle in {"format", "pyformat"} else "%"
+
+    def fits(self, target: TargetType, default_charset: str | None) -> list[Callable[[bytes], str | None]]:
+        del default_charset
+        checks: list[Callable[[bytes], str | None]] = []
+        if target.base in {"TEXT", "VARCHAR"}:
+            checks.append(_no_nul)
+        if target.base == "VARCHAR" and target.length is not None:
+            checks.append(at_most_characters(target.length))
+        if "JSON" in target.base:
+            checks += [_no_nul, valid_json]
+        if target.base == "JSONB":
+            checks.append(_no_nul_escape)
+        return checks
+
+    def refuses_the_values(self, error: DBAPIError) -> bool:
+        original: Any = error.orig
+        code = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None) or ""
+        return str(code).startswith("22")  # data exception
+
+    def space_command(self, table: TableName) -> str:
+        return f"VACUUM FULL {table.quoted(self.dialect)}"
+
+
+def _no_nul(plain: bytes) -> str | None:
+    return "holds a NUL character, which PostgreSQL's text cannot" if b"\0" in plain else None
+
+
+def _no_nul_escape(plain: bytes) -> str | None:
+    # An escaped backslash before it makes it harmless text; those are few and refused on the safe side only
+    # when an odd number of backslashes precedes.
+    position = plain.find(b"\\u0000")
+    while position != -1:
+        slashes = 0
+        while position - slashes - 1 >= 0 and plain[position - slashes - 1 : position - slashes] == b"\\":
+            slashes += 1
+        if slashes % 2 == 0:
+            return "holds \\u0000, which JSONB cannot"
+        position = plain.find(b"\\u0000", position + 1)
+    return None
+
+
+def _literal(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

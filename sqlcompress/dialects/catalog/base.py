@@ -1,0 +1,82 @@
+"""What the catalogs say about a table and all that hangs on one of its columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlcompress.dialects.tables import Binds, Key
+from sqlcompress.errors import MigrationBlockedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy.engine import Connection, Row
+
+    from sqlcompress.dialects.tables import Column, TableName
+
+
+@dataclass(frozen=True)
+class FoundKey:
+    """A key, and the types of its columns as the server prints them."""
+
+    key: Key
+    types: tuple[str, ...]
+
+
+class Catalog:
+    """The catalogs of one database, read over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.dialect = connection.dialect
+
+    def query(self, sql: str, *values: Any) -> Sequence[Row[Any]]:
+        """Rows of a statement with ``?`` for each value."""
+        binds = Binds(self.dialect.paramstyle)
+        head, *rest = sql.split("?")
+        text = head + "".join(binds.next() + part for part in rest)
+        return self.connection.exec_driver_sql(text, values).all()
+
+    def table(self, name: str, schema: str | None) -> TableName:
+        """The table, with the schema it stands in.
+
+        Raises:
+            MigrationBlockedError: There is no such table, or it is something else.
+        """
+        raise NotImplementedError
+
+    def column(self, table: TableName, name: str) -> Column:
+        """The column.
+
+        Raises:
+            MigrationBlockedError: There is no such column.
+        """
+        raise NotImplementedError
+
+    def keys(self, table: TableName) -> list[FoundKey]:
+        """The keys that tell rows apart, the best first."""
+        raise NotImplementedError
+
+    def key_trouble(self, key: FoundKey, column: Column) -> str | None:
+        """Why the table cannot be walked by this key, or None."""
+        if any(part.name == column.name and not part.raw for part in key.key.columns):
+            return f"the key holds the column {column.name} itself"
+        return None
+
+    def blockers(self, table: TableName, column: Column, *, compress: bool) -> list[str]:
+        """What hangs on the column and would be lost, changed or broken: one sentence for each thing."""
+        raise NotImplementedError
+
+
+def no_table(name: str, schema: str | None) -> MigrationBlockedError:
+    """There is no such table."""
+    shown = name if schema is None else f"{schema}.{name}"
+    sentence = f"there is no table {shown} in this database"
+    return MigrationBlockedError(sentence, (sentence,))
+
+
+def no_column(table: TableName, name: str) -> MigrationBlockedError:
+    """There is no such column."""
+    sentence = f"the table {table} has no column {name}"
+    return MigrationBlockedError(sentence, (sentence,))

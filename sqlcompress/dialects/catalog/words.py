@@ -1,0 +1,60 @@
+"""Whether a piece of SQL mentions a name: for what the catalogs keep only as text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TOKEN = re.compile(
+    r"""
+      '(?:[^']|'')*'              # a string
+    | "(?P<double>(?:[^"]|"")*)"
+    | `(?P<back>(?:[^`]|``)*)`
+    | \[(?P<square>[^\]]*)\]
+    | --[^\n]* | /\*.*?\*/        # a comment
+    | (?P<word>[^\W\d][\w$]*)
+    | (?P<other>[^\s])
+    | \s+ | \d[\w.]*
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def tokens(sql: str) -> Iterator[tuple[str, bool]]:
+    """Names, words and signs of ``sql``, each with whether it was quoted; strings and comments left out."""
+    for match in _TOKEN.finditer(sql):
+        for group, quote in (("double", '"'), ("back", "`"), ("square", "]")):
+            if match[group] is not None:
+                yield match[group].replace(quote * 2, quote), True
+        if match["word"] is not None or match["other"] is not None:
+            yield match["word"] or match["other"], False
+
+
+def mentions(sql: str | None, *names: str) -> bool:
+    """Whether ``sql`` holds every one of the names, in any case and any quotes."""
+    found = {token.casefold() for token, _ in tokens(sql or "")}
+    return all(name.casefold() in found for name in names)
+
+
+def groups_after(sql: str, keyword: str) -> Iterator[set[str]]:
+    """The names inside each pair of brackets that follows ``keyword``, as in ``CHECK (…)``."""
+    seen_keyword = False
+    depth = 0
+    names: set[str] = set()
+    for token, quoted in tokens(sql):
+        if depth:
+            if token == "(" and not quoted:
+                depth += 1
+            elif token == ")" and not quoted:
+                depth -= 1
+                if not depth:
+                    yield names
+                    names = set()
+            else:
+                names.add(token.casefold())
+        elif seen_keyword and token == "(" and not quoted:
+            depth = 1
+        seen_keyword = not quoted and token.casefold() == keyword.casefold()

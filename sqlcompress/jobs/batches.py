@@ -1,0 +1,351 @@
+"""One worker of the rewrite job: its connection, its pages, its retries."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
+
+from sqlcompress.dialects.rows import Change
+from sqlcompress.errors import DecodeError, MigrationFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sqlcompress.dialects.rows import KeyValue, Row, Rows
+    from sqlcompress.jobs.conversions import Conversion
+    from sqlcompress.jobs.rewrite import Walk
+    from sqlcompress.jobs.tally import Tally
+
+# Ten tries with a wait that doubles from 20 ms to 5 s: 25 s in all, beside the server's own lock wait.
+_TRIES = 10
+_FIRST_WAIT, _LONGEST_WAIT = 0.02, 5.0
+# A server that refuses one row after the other has another trouble than those rows.
+_REFUSED_IN_A_ROW = 100
+
+
+class PageSize:
+    """How many rows to ask for, learnt from the rows seen so far."""
+
+    def __init__(self, rows: int, bytes_: int, statement_bytes: int | None) -> None:
+        self.rows = rows
+        # Drivers that write values into the text of the statement need up to two bytes for one.
+        self.bytes = bytes_ if statement_bytes is None else max(1, min(bytes_, statement_bytes // 3))
+        self.value_bytes = statement_bytes
+        self._mean = 0.0
+
+    @property
+    def limit(self) -> int:
+        """Rows of the next page."""
+        if not self._mean:
+            return self.rows
+        return max(1, min(self.rows, int(self.bytes / self._mean)))
+
+    @property
+    def inline_bytes(self) -> int:
+        """Longest value that comes along with its page: a page takes four times the budget at most."""
+        return min(2**31 - 1, max(1024, 4 * self.bytes // self.limit))
+
+    def learn(self, sizes: Sequence[int]) -> None:
+        """Take the sizes of a page into account, as they come: newer pages weigh more."""
+        if sizes:
+            mean = max(1.0, sum(sizes) / len(sizes))
+            self._mean = mean if not self._mean else 0.5 * self._mean + 0.5 * mean
+
+
+@dataclass
+class _Outcome:
+    """What a batch did, counted only once it is committed."""
+
+    seen: int = 0
+    written: int = 0
+    before: int = 0
+    after: int = 0
+    written_before: int = 0
+    written_after: int = 0
+    failures: list[tuple[object, str]] = field(default_factory=list)
+
+    def report(self, tally: Tally) -> None:
+        for key, reason in self.failures:
+            tally.failed(key, reason)
+        tally.batch(
+            seen=self.seen,
+            written=self.written,
+            before=self.before,
+            after=self.after,
+            written_before=self.written_before,
+            written_after=self.written_after,
+        )
+
+
+class Batches:
+    """Takes pages from a walk and rewrites them on a connection of its own."""
+
+    def __init__(
+        self,
+        bind: Engine | Connection,
+        rows: Rows,
+        convert: Conversion,
+        tally: Tally,
+        size: PageSize,
+        *,
+        own_transactions: bool,
+        pause: float,
+    ) -> None:
+        self._bind = bind
+        self._rows = rows
+        self._conversion = convert
+        self._tally = tally
+        self._size = size
+        self._own_transactions = own_transactions
+        self._pause = pause
+        self._connection: Connection | None = None
+        self._writes = convert.writes(rows)
+        self._refused = 0
+
+    # Connection -------------------------------------------------------------------------------------------
+
+    def open(self) -> Connection:
+        """The worker's connection, opened on first use."""
+        if self._connection is None:
+            if isinstance(self._bind, Engine):
+                self._connection = self._bind.connect()
+                self._connection = self._rows.open(self._connection)
+            elif self._own_transactions:
+                self._connection = self._rows.open(self._bind)
+            else:
+                self._connection = self._bind
+        return self._connection
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if self._connection is not None and isinstance(self._bind, Engine):
+            if self._rows.connection_is_disposable and not self._connection.closed:
+                # What open() set for the session must not come back from the pool to an application.
+                self._connection.rollback()
+                self._connection.invalidate()
+            self._connection.close()
+        self._connection = None
+
+    def _begin(self) -> None:
+        if self._own_transactions:
+            self._rows.begin(self.open())
+
+    def _commit(self) -> None:
+        if self._own_transactions:
+            self._rows.commit(self.open())
+
+    def _rollback(self) -> None:
+        if self._own_transactions and self._connection is not None:
+            self._rows.rollback(self._connection)
+
+    # Questions before a pass ------------------------------------------------------------------------------
+
+    def count(self) -> int | None:
+        """Rows to come."""
+        self._begin()
+        try:
+            return self._rows.total(self.open())
+        finally:
+            self._commit()
+
+    def largest(self) -> KeyValue | None:
+        """The last key of the table as it is now."""
+        self._begin()
+        try:
+            return self._rows.largest(self.open())
+        finally:
+            self._commit()
+
+    # Work -------------------------------------------------------------------------------------------------
+
+    def run(self, walk: Walk) -> None:
+        """Take pages until the walk is done."""
+        self.open()
+        try:
+            while not walk.done:
+                with walk.lock:
+                    if walk.done:
+                        return
+                    after = walk.after
+                    page = self._with_retries(partial(self._read, after, walk.upto))
+                    if not page:
+                        walk.done = True
+                        self._commit()
+                        return
+                    walk.after = page[-1].key
+                self._finish(page, after)
+                if self._pause:
+                    time.sleep(self._pause)
+        except BaseException:
+            walk.done = True
+            self._rollback()
+            raise
+
+    def _finish(self, page: list[Row], after: KeyValue | None) -> None:
+        """Rewrite a page that is read and locked; on trouble read what is left of its span again."""
+        end = page[-1].key
+        tries = 0
+        singly = False
+        while True:
+            try:
+                if not page:
+                    page = self._read(after, end, limit=1 if singly else None)
+                    if not page:
+                        self._commit()
+                        return
+                outcome = self._write(page)
+                self._commit()
+            except DBAPIError as error:
+                self._rollback()
+                if not self._own_transactions:
+                    raise
+                if self._rows.is_transient(error) and tries < _TRIES:
+                    tries += 1
+                    _wait(tries)
+                elif page and _refuses_the_row(error) and self._refused < _REFUSED_IN_A_ROW:
+                    # One row spoils the statement: find it by taking the rest of the span one by one.
+                    if len(page) == 1:
+                        self._refused += 1
+                        self._tally.failed(_shown(page[0].key), f"the server refused it: {_code(error)}")
+                        after = page[0].key
+                    singly = True
+                else:
+                    raise
+            else:
+                tries = self._refused = 0
+                after = page[-1].key
+                outcome.report(self._tally)
+            if after == end:
+                return
+            page = []
+
+    def _read(self, after: KeyValue | None, upto: KeyValue | None, limit: int | None = None) -> list[Row]:
+        """Begin a transaction and read and lock rows within the budget, all with their values."""
+        self._begin()
+        return read_page(self.open(), self._rows, self._size, after, upto, limit, lock=True)
+
+    def _write(self, page: list[Row]) -> _Outcome:
+        outcome = _Outcome()
+        changes: list[Change] = []
+        for row in page:
+            outcome.seen += 1
+            outcome.before += row.size
+            outcome.after += row.size
+            if row.value is None:
+                outcome.failures.append((_shown(row.key), "longer than max_allowed_packet"))
+                continue
+            try:
+                new = self._conversion.convert(row.value)
+                value = new.decode() if self._writes == "text" else new
+            except (DecodeError, UnicodeError) as error:
+                outcome.failures.append((_shown(row.key), type(error).__name__))
+                continue
+            if new is not row.value or row.stored_as != self._writes:
+                changes.append(Change(row.key, value))
+                outcome.after += len(new) - row.size
+                outcome.written_before += row.size
+                outcome.written_after += len(new)
+        outcome.written = len(changes)
+        for part in self._statements(changes):
+            matched = self._rows.write(self.open(), part)
+            if matched not in {-1, len(part)}:
+                raise MigrationFailedError(
+                    f"{self._rows.table}: {len(part)} locked rows were written and the server reports "
+                    f"{matched}; the batch was undone"
+                )
+        return outcome
+
+    def _statements(self, changes: list[Change]) -> list[list[Change]]:
+        """The changes in as few statements as the server's limit allows: mostly one."""
+        if not changes:
+            return []
+        parts: list[list[Change]] = [[]]
+        total = 0
+        for change in changes:
+            if parts[-1] and total + len(change.value) > self._size.bytes:
+                parts.append([])
+                total = 0
+            parts[-1].append(change)
+            total += len(change.value)
+        return parts
+
+    def _with_retries(self, read: Callable[[], list[Row]]) -> list[Row]:
+        tries = 0
+        while True:
+            try:
+                return read()
+            except DBAPIError as error:
+                self._rollback()
+                if not self._own_transactions or not self._rows.is_transient(error) or tries >= _TRIES:
+                    raise
+                tries += 1
+                _wait(tries)
+
+
+def read_page(
+    connection: Connection,
+    rows: Rows,
+    size: PageSize,
+    after: KeyValue | None,
+    upto: KeyValue | None,
+    limit: int | None = None,
+    *,
+    lock: bool,
+) -> list[Row]:
+    """The next rows within the budget, with their values; at least one where there is one.
+
+    A value that the server could not hand over stays None.
+    """
+    found = rows.page(connection, after, upto, limit or size.limit, size.inline_bytes, lock=lock)
+    size.learn([row.size for row in found])
+    page: list[Row] = []
+    total = 0
+    for row in found:
+        if any(part is None for part in row.key):
+            raise MigrationFailedError(
+                f"{rows.table}: the driver gave no value for a part of the key "
+                "(a date such as 0000-00-00); correct that key first"
+            )
+        if page and total + row.size > size.bytes:
+            break
+        page.append(row)
+        total += row.size
+    at_most = size.value_bytes
+    long = [row for row in page if row.value is None and (at_most is None or row.size < at_most)]
+    if long:
+        values = {row.key: row for row in rows.values(connection, long)}
+        page = [values.get(row.key, row) for row in page]
+    return page
+
+
+def pages(connection: Connection, rows: Rows, size: PageSize) -> Iterator[Row]:
+    """Every row that is to be read, in key order, unlocked."""
+    after: KeyValue | None = None
+    while page := read_page(connection, rows, size, after, None, lock=False):
+        yield from page
+        after = page[-1].key
+
+
+def _wait(tries: int) -> None:
+    """Wait longer each time, and never in step with whoever else is waiting."""
+    time.sleep(min(_LONGEST_WAIT, _FIRST_WAIT * 2**tries) * random.uniform(0.5, 1.0))  # noqa: S311
+
+
+def _refuses_the_row(error: DBAPIError) -> bool:
+    return isinstance(error, (DataError, IntegrityError))
+
+
+def _code(error: DBAPIError) -> str:
+    """What kind of error it was; the message may quote the row."""
+    return type(error.orig).__name__
+
+
+def _shown(key: KeyValue) -> object:
+    """A key as errors show it: the bare value where it is one column."""
+    return key[0] if len(key) == 1 else key

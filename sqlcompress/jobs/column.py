@@ -1,0 +1,148 @@
+"""A column compressed or decompressed whole: checks, type change, rows, in the order that survives a kill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import DBAPIError
+
+from sqlcompress.dialects.alter import TargetType, alteration_of
+from sqlcompress.dialects.catalog import catalog_of
+from sqlcompress.errors import MigrationFailedError
+from sqlcompress.jobs.conversions import Compress, Decompress
+from sqlcompress.jobs.rewrite import RewriteResult, rewrite
+from sqlcompress.types import CompressedBinary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.engine import Connection, Engine
+    from sqlalchemy.types import TypeEngine
+
+    from sqlcompress.compressed import Compressed
+    from sqlcompress.dialects.tables import TableName
+    from sqlcompress.jobs.progress import Progress
+
+# How often rows that writers compressed behind our back are decompressed again before the type change.
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How rows are rewritten.
+
+    Attributes:
+        batch_rows: Rows in one transaction at most.
+        batch_bytes: Bytes of stored values in one transaction, roughly.
+        pause_seconds: Seconds of rest after each batch.
+        workers: Threads that rewrite side by side, where the driver and the database allow it.
+        progress: Called after each batch.
+    """
+
+    batch_rows: int = 1000
+    batch_bytes: int = 4_194_304
+    pause_seconds: float = 0.0
+    workers: int = 1
+    progress: Callable[[Progress], None] | None = None
+
+
+def compress_column(
+    connection: Connection,
+    rows_bind: Engine | Connection,
+    table: TableName,
+    column: str,
+    type_: Compressed[Any],
+    batching: Batching,
+    *,
+    atomic: bool,
+) -> RewriteResult:
+    """Make the column binary and its values frames.
+
+    The state is found from the database: what is binary already is not changed again, and rows that are
+    framed are left out. A call after a kill goes on where the first stopped.
+
+    Args:
+        connection: Where the type is changed: in autocommit, or for ``atomic`` in the open transaction.
+        rows_bind: Where rows are rewritten; for ``atomic`` the same connection.
+        table: The table, after :func:`~sqlcompress.jobs.preflight.check_compress`.
+        column: The column.
+        type_: The compressed type.
+        batching: How rows are rewritten.
+        atomic: All in the open transaction of ``connection``.
+    """
+    alteration = alteration_of(connection.dialect)
+    described = catalog_of(connection).column(table, column)
+    with alteration.strictly(connection):
+        for statement in alteration.to_binary(connection, table, described):
+            connection.exec_driver_sql(statement)
+    convert = Compress(type_, each_once=isinstance(type_, CompressedBinary))
+    return _rewrite(rows_bind, table, column, convert, batching, atomic=atomic)
+
+
+def decompress_column(
+    connection: Connection,
+    rows_bind: Engine | Connection,
+    table: TableName,
+    column: str,
+    type_: TypeEngine[Any],
+    existing_type: Compressed[Any],
+    batching: Batching,
+    *,
+    atomic: bool,
+) -> RewriteResult:
+    """Make the column's values plain and give it the plain type: :func:`compress_column` backwards.
+
+    Raises:
+        MigrationFailedError: Rows could not be decompressed, or writers went on compressing them.
+    """
+    alteration = alteration_of(connection.dialect)
+    target = TargetType(type_, connection.dialect)
+    is_binary = isinstance(existing_type, CompressedBinary)
+    convert = Decompress(existing_type, each_once=is_binary or (atomic and bool(existing_type.legacy)))
+    described = catalog_of(connection).column(table, column)
+    result = RewriteResult(0, 0, 0, 0, 0.0, 0)
+    for attempt in range(1, _ATTEMPTS + 1):
+        if described.kind == "binary" or not alteration.changes_type:
+            result = _rewrite(rows_bind, table, column, convert, batching, atomic=atomic)
+        statements = alteration.to_plain(connection, table, described, target)
+        try:
+            with alteration.strictly(connection):
+                for statement in statements:
+                    connection.exec_driver_sql(statement)
+        except DBAPIError as error:
+            # A frame is not valid UTF-8, so the server refuses the type change as long as there is one.
+            if atomic or attempt == _ATTEMPTS or not alteration.refuses_the_values(error):
+                raise MigrationFailedError(
+                    f"{table}.{column}: the database refused the change to {target.sql} "
+                    f"({type(error.orig).__name__}); the rows are plain, or were compressed again by an "
+                    "application that is still running; stop it, or correct the rows, and run this again"
+                ) from error
+            described = catalog_of(connection).column(table, column)
+        else:
+            break
+    return result
+
+
+def _rewrite(
+    bind: Engine | Connection,
+    table: TableName,
+    column: str,
+    convert: Compress | Decompress,
+    batching: Batching,
+    *,
+    atomic: bool,
+) -> RewriteResult:
+    return rewrite(
+        bind,
+        table.name,
+        column,
+        schema=table.schema,
+        convert=convert,
+        batch_rows=batching.batch_rows,
+        batch_bytes=batching.batch_bytes,
+        pause_seconds=batching.pause_seconds,
+        workers=batching.workers,
+        own_transactions=not atomic,
+        progress=batching.progress,
+    )

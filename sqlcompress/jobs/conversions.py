@@ -1,0 +1,103 @@
+"""What becomes of one stored value, checked before it replaces the old one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sqlcompress.errors import CorruptValueError, DecodeError
+from sqlcompress.frames import MAGICS, is_framed
+
+if TYPE_CHECKING:
+    from sqlcompress.compressed import Compressed
+    from sqlcompress.dialects.rows import Rows, StoredAs
+
+
+class Conversion(Protocol):
+    """Turns a stored value into the one that replaces it."""
+
+    def todo(self, rows: Rows) -> str | None:
+        """SQL that leaves out rows which are done, or None where SQL cannot tell."""
+
+    def writes(self, rows: Rows) -> StoredAs:
+        """How the new values are kept."""
+
+    def convert(self, stored: bytes) -> bytes:
+        """The new value; the same object where nothing is to change.
+
+        Raises:
+            DecodeError: The value cannot be converted; the row is left as it was.
+        """
+
+
+class Compress:
+    """Plain values, and legacy formats where the type reads them, into the type's frames.
+
+    Text and JSON tell by their first bytes whether they are done. Binary values do not: with
+    ``each_once`` every value is taken for plain, and each must be met exactly once.
+    """
+
+    def __init__(self, type_: Compressed[Any], *, each_once: bool = False) -> None:
+        self.type = type_
+        self.each_once = each_once
+        self._frames_only = type_.copy()
+        self._frames_only.legacy = ()
+
+    def todo(self, rows: Rows) -> str | None:
+        if self.each_once:
+            return None
+        if self.type.legacy:
+            # A value from MySQL's COMPRESS() begins with its length, which can look like 78 9C or 1F 8B 08;
+            # 28 B5 2F FD as a length would be above the 1 GB a value can have.
+            left = f"NOT {rows.framed_sql(MAGICS[:1])}"
+        else:
+            left = f"({rows.size_sql()} >= {max(self.type.min_size, 1)} AND NOT {rows.framed_sql()})"
+        binary = rows.is_binary_sql()
+        return left if binary is None else f"(NOT ({binary}) OR {left})"
+
+    def writes(self, rows: Rows) -> StoredAs:
+        del rows
+        return "binary"
+
+    def convert(self, stored: bytes) -> bytes:
+        if self.each_once:
+            plain = stored
+        elif is_framed(stored):
+            try:
+                self._frames_only.from_stored(stored)
+            except DecodeError:
+                if not self.type.legacy:
+                    raise
+                plain = self.type.from_stored(stored)
+            else:
+                return stored
+        else:
+            plain = self.type.from_stored(stored) if self.type.legacy else stored
+        new = self.type.to_stored(plain)
+        if new is stored or new == stored:
+            return stored
+        if self._frames_only.from_stored(new) != plain or (
+            self.type.legacy and self.type.from_stored(new) != plain
+        ):
+            raise CorruptValueError("the compressed value does not read back as what it was made from")
+        return new
+
+
+class Decompress:
+    """The type's frames back into plain values."""
+
+    def __init__(self, type_: Compressed[Any], *, each_once: bool = False) -> None:
+        self.type = type_
+        self.each_once = each_once
+
+    def todo(self, rows: Rows) -> str | None:
+        if self.each_once:
+            return None
+        return rows.is_binary_sql() or rows.framed_sql()
+
+    def writes(self, rows: Rows) -> StoredAs:
+        return rows.plain_stored_as if self.type.is_text else "binary"
+
+    def convert(self, stored: bytes) -> bytes:
+        # The decoder checks lengths and checksums; a second decoding would run the same code again.
+        plain = self.type.from_stored(stored)
+        return stored if plain == stored else plain

@@ -1,0 +1,155 @@
+"""What stands in the way of a type change, found out before anything is changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlcompress.dialects.alter import TargetType, alteration_of
+from sqlcompress.dialects.catalog import catalog_of
+from sqlcompress.dialects.rows import rows_of
+from sqlcompress.errors import DecodeError, MigrationBlockedError
+from sqlcompress.jobs.batches import PageSize, pages
+from sqlcompress.jobs.keys import key_of
+from sqlcompress.types import CompressedBinary
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+    from sqlalchemy.types import TypeEngine
+
+    from sqlcompress.compressed import Compressed
+    from sqlcompress.dialects.tables import Column, TableName
+
+_SHOWN_KEYS = 10
+
+
+def check_compress(
+    connection: Connection,
+    table: str,
+    column: str,
+    type_: Compressed[Any],
+    *,
+    schema: str | None,
+    atomic: bool,
+) -> tuple[TableName, Column]:
+    """The table and column to compress.
+
+    Raises:
+        MigrationBlockedError: Something would be lost, changed or broken; each thing is named.
+    """
+    found, described, blockers = _common(connection, table, column, schema, compress=True)
+    if described.kind == "other":
+        blockers.append(
+            f"the column {column} is {described.type_sql or 'of no type'}; "
+            "text, JSON and binary columns can be compressed"
+        )
+    is_binary = isinstance(type_, CompressedBinary)
+    if is_binary and described.kind in {"text", "json"}:
+        blockers.append(f"the column {column} holds text; use CompressedText or CompressedJSON")
+    blockers += _binary_needs_atomic(type_, atomic=atomic)
+    _raise(found, column, blockers)
+    return found, described
+
+
+def check_decompress(
+    connection: Connection,
+    table: str,
+    column: str,
+    type_: TypeEngine[Any],
+    existing_type: Compressed[Any],
+    *,
+    schema: str | None,
+    atomic: bool,
+) -> tuple[TableName, Column]:
+    """The table and column to decompress. Every row is decoded and measured against the target type.
+
+    Raises:
+        MigrationBlockedError: Something would be lost, changed or broken; each thing is named.
+    """
+    found, described, blockers = _common(connection, table, column, schema, compress=False)
+    alteration = alteration_of(connection.dialect)
+    target = TargetType(type_, connection.dialect)
+    blockers += alteration.target_blockers(target)
+    blockers += _binary_needs_atomic(existing_type, atomic=atomic)
+    if existing_type.legacy and not atomic:
+        blockers.append(
+            "a plain text can look like a legacy format, so that a second run would decode it once more; "
+            "leave legacy= out of existing_type (the compressing migration made frames of such rows)"
+        )
+    if isinstance(existing_type, CompressedBinary) and alteration.commits_by_itself:
+        change = alteration.to_plain(connection, found, described, target)
+        if change:
+            blockers.append(
+                f"changing the type to {target.sql} commits half of the work, and a rerun could not tell which "
+                "values are plain; name the type the column has now (LONGBLOB) and change it in a later revision"
+            )
+    _raise(found, column, blockers)
+    if described.kind == "binary" or not alteration.changes_type:
+        blockers += _misfits(connection, found, described, existing_type, target)
+    _raise(found, column, blockers)
+    return found, described
+
+
+def _common(
+    connection: Connection, table: str, column: str, schema: str | None, *, compress: bool
+) -> tuple[TableName, Column, list[str]]:
+    catalog = catalog_of(connection)
+    found = catalog.table(table, schema)
+    described = catalog.column(found, column)
+    blockers = catalog.blockers(found, described, compress=compress)
+    try:
+        key_of(connection, table, column, schema=schema)
+    except MigrationBlockedError as error:
+        blockers += error.blockers
+    return found, described, blockers
+
+
+def _binary_needs_atomic(type_: Compressed[Any], *, atomic: bool) -> list[str]:
+    if not isinstance(type_, CompressedBinary) or atomic:
+        return []
+    return [
+        "a binary value may begin like a frame without being one, so that a second run could not tell what is "
+        'done; use strategy="atomic", which converts all rows in one transaction'
+    ]
+
+
+def _misfits(
+    connection: Connection, table: TableName, column: Column, type_: Compressed[Any], target: TargetType
+) -> list[str]:
+    """What does not fit into the target type, by reason, with counts and some keys."""
+    _, _, key = key_of(connection, table.name, column.name, schema=table.schema)
+    rows = rows_of(connection, table, column, key)
+    alteration = alteration_of(connection.dialect)
+    checks = alteration.fits(target, alteration.default_charset(connection, table))
+    counts: dict[str, int] = {}
+    keys: dict[str, list[str]] = {}
+    for row in pages(connection, rows, PageSize(1000, 4_194_304, rows.statement_bytes)):
+        if row.value is None:
+            reason: str | None = "is longer than max_allowed_packet"
+        elif row.stored_as != "binary":
+            continue
+        else:
+            try:
+                plain = type_.from_stored(row.value)
+            except DecodeError as error:
+                reason = f"cannot be decoded ({type(error).__name__})"
+            else:
+                reason = next((found for check in checks if (found := check(plain))), None)
+        if reason is not None:
+            counts[reason] = counts.get(reason, 0) + 1
+            shown = keys.setdefault(reason, [])
+            if len(shown) < _SHOWN_KEYS:
+                shown.append(repr(row.key[0] if len(row.key) == 1 else row.key))
+    return [
+        f"{count:,} row{'s' if count > 1 else ''}: the value {reason}; by key: {', '.join(keys[reason])}"
+        f"{', …' if count > len(keys[reason]) else ''}; change these rows, or choose a wider type than {target.sql}"
+        for reason, count in counts.items()
+    ]
+
+
+def _raise(table: TableName, column: str, blockers: list[str]) -> None:
+    if blockers:
+        listed = "".join(f"\n  - {blocker}" for blocker in blockers)
+        raise MigrationBlockedError(
+            f"{table}.{column} cannot be migrated as it stands; nothing has been changed:{listed}",
+            tuple(blockers),
+        )

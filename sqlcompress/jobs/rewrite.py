@@ -1,0 +1,178 @@
+"""The rewrite job: every row of a column read once, converted on the client, written back in batches."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy.engine import Connection, Engine
+
+from sqlcompress.dialects.rows import rows_of
+from sqlcompress.errors import MigrationFailedError
+from sqlcompress.jobs.batches import Batches, PageSize
+from sqlcompress.jobs.keys import key_of
+from sqlcompress.jobs.progress import current_callback
+from sqlcompress.jobs.tally import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlcompress.dialects.rows import KeyValue, Rows
+    from sqlcompress.jobs.conversions import Conversion
+    from sqlcompress.jobs.progress import Progress
+
+# A pass that only finds what writers left behind it is short; a writer that keeps ahead of this many passes
+# writes plain values faster than they can be read.
+MAX_PASSES = 20
+
+
+@dataclass(frozen=True)
+class RewriteResult:
+    """What a rewrite did.
+
+    Attributes:
+        rows_seen: Rows read, each counted once.
+        rows_written: Rows that got a new value.
+        bytes_before: Bytes of the values read.
+        bytes_after: Bytes of the same values afterwards.
+        seconds: Wall-clock seconds.
+        passes: Passes over the table; the last one wrote nothing.
+        rows_failed: Rows that could not be converted; a rewrite that ends with any raises instead.
+    """
+
+    rows_seen: int
+    rows_written: int
+    bytes_before: int
+    bytes_after: int
+    seconds: float
+    passes: int
+    rows_failed: int = 0
+
+
+def rewrite(
+    bind: Engine | Connection,
+    table: str,
+    column: str,
+    *,
+    convert: Conversion,
+    schema: str | None = None,
+    batch_rows: int = 1000,
+    batch_bytes: int = 4_194_304,
+    pause_seconds: float = 0.0,
+    workers: int = 1,
+    own_transactions: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+) -> RewriteResult:
+    """Convert every value of a column, in batches that can be interrupted anywhere.
+
+    A batch is read by key with its rows locked, converted, written in one round trip and committed. Rows
+    that are done are left out in SQL, so a second run goes on where the first stopped. Passes repeat until
+    one writes nothing, so that rows written behind the job's back are met too.
+
+    Args:
+        bind: An engine, or a connection. On a connection the job runs there, and with
+            ``own_transactions=False`` inside the transaction that is open, in one pass.
+        table: The table.
+        column: The column.
+        convert: What to make of a value.
+        schema: The table's schema; None for the connection's default.
+        batch_rows: Rows in one transaction, 1 to 10,000.
+        batch_bytes: Bytes of stored values in one transaction, at least one row; about four times as much
+            memory is in use.
+        pause_seconds: Seconds to rest between two batches.
+        workers: Threads, each with a connection of its own. Asynchronous drivers and SQLite use one.
+        own_transactions: Commit each batch.
+        progress: Called after each batch; None for that of
+            :func:`~sqlcompress.jobs.progress.reporting_to`.
+
+    Returns:
+        What was done.
+
+    Raises:
+        MigrationBlockedError: The table or column is not there, or no key can be walked by.
+        MigrationFailedError: Rows could not be converted (all others were), or writers kept ahead.
+    """
+    if not 1 <= batch_rows <= 10_000:
+        raise ValueError("batch_rows must be from 1 to 10,000")
+    if batch_bytes < 1:
+        raise ValueError("batch_bytes must be at least 1")
+    if isinstance(bind, Engine):
+        with bind.connect() as connection:
+            rows = _rows(connection, table, column, schema)
+    else:
+        rows = _rows(bind, table, column, schema)
+    rows.todo = convert.todo(rows)
+    tally = Tally(str(rows.table), column, progress or current_callback())
+    size = PageSize(batch_rows, batch_bytes, rows.statement_bytes)
+    batches = [
+        Batches(bind, rows, convert, tally, size, own_transactions=own_transactions, pause=pause_seconds)
+        for _ in range(_workers(bind, rows, workers))
+    ]
+    try:
+        batches[0].open()
+        tally.rows_total = batches[0].count()
+        passes = _passes(batches, rows, tally, once=not own_transactions)
+    finally:
+        for batch in batches:
+            batch.close()
+    tally.finish()
+    if tally.rows_failed:
+        raise MigrationFailedError(tally.failure_message(), tuple(tally.failures))
+    return RewriteResult(
+        tally.rows_seen, tally.rows_written, tally.bytes_before, tally.bytes_after, tally.seconds, passes
+    )
+
+
+def _rows(connection: Connection, table: str, column: str, schema: str | None) -> Rows:
+    found, described, key = key_of(connection, table, column, schema=schema)
+    return rows_of(connection, found, described, key)
+
+
+def _workers(bind: Engine | Connection, rows: Rows, workers: int) -> int:
+    if isinstance(bind, Connection) or bind.dialect.is_async or not rows.writes_side_by_side:
+        return 1
+    return max(1, workers)
+
+
+def _passes(batches: list[Batches], rows: Rows, tally: Tally, *, once: bool) -> int:
+    if once:
+        # Nobody else can write meanwhile, so there is no end to chase and nothing left behind.
+        with rows.surrounded(batches[0].open()):
+            _one_pass(batches, Walk(None))
+        return 1
+    for number in range(1, MAX_PASSES + 1):
+        written_before = tally.begin_pass()
+        upto = batches[0].largest()
+        if upto is not None:
+            _one_pass(batches, Walk(upto))
+        if tally.rows_written == written_before:
+            return number
+    raise MigrationFailedError(
+        f"{rows.table}.{rows.column.name}: after {MAX_PASSES} passes there are still new plain values; "
+        "deploy the application version that writes compressed values, then run the migration again"
+    )
+
+
+class Walk:
+    """Where the pass is. The next page is taken under the lock, by whichever worker comes first."""
+
+    def __init__(self, upto: KeyValue | None) -> None:
+        self.lock = threading.Lock()
+        self.after: KeyValue | None = None
+        self.upto = upto
+        self.done = False
+
+
+def _one_pass(batches: list[Batches], walk: Walk) -> None:
+    if len(batches) == 1:
+        batches[0].run(walk)
+        return
+    with ThreadPoolExecutor(len(batches), "sqlcompress-rewrite") as pool:
+        futures = [pool.submit(batch.run, walk) for batch in batches]
+        for future in futures:
+            error = future.exception()
+            if error is not None:
+                walk.done = True
+                raise error
