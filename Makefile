@@ -35,10 +35,11 @@ test-lowest: .venv-lowest/.with-tests
 
 # --group came with pip 25.1.
 define new-venv
-$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or later is needed: make PYTHON=...")'
-$(PYTHON) -m venv $(1)
-$(1)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-touch $(1)/.made
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or later is needed: make PYTHON=...")'
+@echo 'making $(1)'
+@$(PYTHON) -m venv $(1)
+@$(1)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+@touch $(1)/.made
 endef
 
 .venv/.made:
@@ -46,19 +47,19 @@ endef
 
 .venv/.with-cli: .venv/.made pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[cli]'
-	touch $@
+	@touch $@
 
 .venv/.with-dev: .venv/.made pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[all]' --group dev
-	touch .venv/.with-cli $@
+	@touch .venv/.with-cli $@
 
 .venv-lowest/.made:
 	$(call new-venv,.venv-lowest)
 
 .venv-lowest/.with-tests: .venv-lowest/.made pyproject.toml tests/lowest.py
-	$(LOWEST)/python tests/lowest.py > .venv-lowest/lowest.txt
+	@$(LOWEST)/python tests/lowest.py > .venv-lowest/lowest.txt
 	$(LOWEST)/pip install --quiet --editable '.[all]' --group test --constraint .venv-lowest/lowest.txt
-	touch $@
+	@touch $@
 
 # mysqlclient comes as source: it is built where the client library's headers are, asked for each time since
 # they may have come since. Without it its tests are skipped, and SQLCOMPRESS_TEST_REQUIRE can say otherwise.
