@@ -39,7 +39,7 @@ _keepers: list[subprocess.Popen[bytes]] = []
 def open_run() -> Path:
     """The folder of this test run; made by the first process, found by those it starts."""
     known = os.environ.get(RUN_VARIABLE)
-    if known:
+    if known and Path(known).is_dir():
         return Path(known)
     parent = tempfile.gettempdir()
     if len(parent) > _LONGEST_PARENT and Path("/tmp").is_dir():

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tests.servers.kinds import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import ExitStack
 
 #: Seconds for a program that prepares a data folder. Oracle's mysqld takes 5 to 20.
@@ -184,11 +184,17 @@ def _numbers(path: Path) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", str(path))]
 
 
-def _end_with_parent(stop_signal: signal.Signals) -> Any:
+def _end_with_parent(stop_signal: signal.Signals) -> Callable[[], None] | None:
     if sys.platform != "linux":
         return None
-    libc = ctypes.CDLL(None)  # loaded before the fork
-    return lambda: libc.prctl(_PR_SET_PDEATHSIG, int(stop_signal), 0, 0, 0)
+    libc, parent = ctypes.CDLL(None), os.getpid()  # before the fork
+
+    def ask() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, int(stop_signal), 0, 0, 0)
+        if os.getppid() != parent:  # it died before we asked
+            os._exit(1)
+
+    return ask
 
 
 def _stop(process: subprocess.Popen[bytes], stop_signal: signal.Signals) -> None:
