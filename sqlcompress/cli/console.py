@@ -33,20 +33,26 @@ class LineReporter:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._last = time.monotonic()
+        self._finished: set[str] = set()
 
     def step(self, title: str) -> None:
         """A heading."""
         self._write(title)
         self._last = time.monotonic()
+        self._finished.clear()
 
     def note(self, text: str) -> None:
         """An indented line."""
         self._write(f"  {text}")
 
     def progress(self, label: str, rows: int, total: int | None, detail: str = "") -> None:
-        """A line every two seconds, and one when all is done."""
+        """A line every two seconds, and one when all is done, however often that is reported."""
         now = time.monotonic()
-        if rows != total and now - self._last < _SECONDS_BETWEEN_LINES:
+        if rows == total:
+            if label in self._finished:
+                return
+            self._finished.add(label)
+        elif now - self._last < _SECONDS_BETWEEN_LINES:
             return
         self._last = now
         of_total = "" if total is None else f" of {total:,}"

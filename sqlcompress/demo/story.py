@@ -151,7 +151,8 @@ class _Story:
 
     def _relay(self, progress: Progress) -> None:
         self.reporter.progress(
-            f"{progress.table}.{progress.column}",
+            # Without the schema that a server's tables are in.
+            f"{progress.table.rpartition('.')[2]}.{progress.column}",
             progress.rows_seen,
             progress.rows_total,
             f"{progress.bytes_before / 1e6:.1f} to {progress.bytes_after / 1e6:.1f} MB",

@@ -22,7 +22,7 @@ from sqlcompress.errors import SqlcompressError
 from sqlcompress.frames import ZSTD_MAGIC
 
 ROOT = Path(__file__).parents[2]
-SOME_BYTES = 400_000
+SOME_BYTES = 150_000
 
 
 class Kept:
@@ -31,7 +31,7 @@ class Kept:
     def __init__(self, stop_at: str | None = None) -> None:
         self.steps: list[str] = []
         self.notes: list[str] = []
-        self.last: dict[str, tuple[int, int | None]] = {}
+        self.most: dict[str, int] = {}
         self.stop_at = stop_at
 
     def step(self, title: str) -> None:
@@ -41,7 +41,7 @@ class Kept:
         self.notes.append(text)
 
     def progress(self, label: str, rows: int, total: int | None, detail: str = "") -> None:
-        self.last[label] = (rows, total)
+        self.most[label] = max(rows, self.most.get(label, 0))
         if self.stop_at is not None and self.steps[-1].startswith(self.stop_at):
             raise KeyboardInterrupt
 
@@ -77,9 +77,8 @@ def test_the_story_is_told_and_leaves_nothing(database_url, engine):
     for column in result.columns:
         assert column.rows > 0
         assert column.ratio > 1.8
-        # The migration's own progress reached the reporter and its end.
-        rows, _ = reporter.last[f"{column.table}.{column.column}"]
-        assert rows >= column.rows
+        # The migrations' own progress came through to the end; the way back may see the row inserted since.
+        assert reporter.most[f"{column.table}.{column.column}"] - column.rows in {0, 1}
     assert result.storage.bytes_compacted is not None
     assert 0 < result.storage.bytes_compacted < result.storage.bytes_after
     assert not result.is_kept
@@ -87,7 +86,7 @@ def test_the_story_is_told_and_leaves_nothing(database_url, engine):
 
 
 def test_the_command_prints_json_and_no_password(database_url, engine):
-    outcome = demo(database_url, "--megabytes", "0.4", "--json")
+    outcome = demo(database_url, "--megabytes", "0.15", "--json")
     assert outcome.exit_code == 0, outcome.output
     document = json.loads(outcome.stdout)
     assert document["rows_verified"] == sum(column["rows"] for column in document["columns"]) + 2
@@ -98,9 +97,9 @@ def test_the_command_prints_json_and_no_password(database_url, engine):
 
 
 def test_the_command_prints_one_table(database_url):
-    outcome = demo(database_url, "--megabytes", "0.4")
+    outcome = demo(database_url, "--megabytes", "0.15")
     assert outcome.exit_code == 0, outcome.output
-    for part in ("rows", "bytes before", "ratio", "sqlcompress_demo_symbol.meta", "both columns", ", after "):
+    for part in ("bytes before", "ratio", "sqlcompress_demo_symbol.meta", "both columns", ", after "):
         assert outcome.stdout.count(part) == 1
     assert re.search(
         r"^[\d,]+ rows were compared with their originals: all are equal\.$", outcome.stdout, re.MULTILINE
@@ -110,7 +109,7 @@ def test_the_command_prints_one_table(database_url):
 
 
 def test_kept_tables_are_compressed_refused_and_removable(database_url, engine):
-    outcome = demo(database_url, "--megabytes", "0.4", "--keep", "--json")
+    outcome = demo(database_url, "--megabytes", "0.15", "--keep", "--json")
     assert outcome.exit_code == 0, outcome.output
     assert tables(engine) == {*TABLES, "alembic_version"}
     with engine.connect() as connection:
@@ -119,7 +118,7 @@ def test_kept_tables_are_compressed_refused_and_removable(database_url, engine):
         revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
     assert revision == "sqlcompress_demo_0002"
 
-    again = demo(database_url, "--megabytes", "0.4")
+    again = demo(database_url, "--megabytes", "0.15")
     assert again.exit_code == 1
     assert again.stdout == ""
     assert again.stderr.count("\n") == 1
@@ -157,7 +156,7 @@ def test_the_users_tables_stay_as_they_are(database_url, engine):
         assert connection.execute(text("SELECT id, body FROM mine")).all() == [(1, "kept")]
 
 
-@pytest.mark.parametrize("step", ["Create", "Compress", "Compare", "Go back"])
+@pytest.mark.parametrize("step", ["Compress", "Go back"])
 def test_an_interrupted_run_cleans_up(database_url, engine, step):
     reporter = Kept(stop_at=step)
     with pytest.raises(KeyboardInterrupt):
@@ -219,7 +218,18 @@ class TestSQLiteFile:
     def test_ctrl_c_in_a_child_process_leaves_no_file(self, tmp_path):
         path = tmp_path / "demo.db"
         child = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "sqlcompress.cli", "demo", "--url", f"sqlite:///{path}"],
+            [
+                sys.executable,
+                "-W",
+                "error",
+                "-m",
+                "sqlcompress.cli",
+                "demo",
+                "--url",
+                f"sqlite:///{path}",
+                "--megabytes",
+                "2",
+            ],
             stderr=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

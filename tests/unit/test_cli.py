@@ -179,6 +179,7 @@ def test_progress_on_a_pipe_is_plain_lines():
     reporter.step("Load")
     for rows in range(1, 1001):
         reporter.progress("t", rows, 1000, "1.0 to 0.5 MB")
+    reporter.progress("t", 1000, 1000, "1.0 to 0.5 MB")  # a second pass that found nothing
     reporter.note("loaded")
     assert stream.getvalue() == "Load\n  t: 1,000 of 1,000 rows, 1.0 to 0.5 MB\n  loaded\n"
 
