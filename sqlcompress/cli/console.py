@@ -96,10 +96,11 @@ def reporter() -> Iterator[BarReporter | LineReporter]:
         return
     with Progress(
         TextColumn("  {task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=None),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[detail]}"),
         console=console_of(sys.stderr),
+        expand=True,
     ) as bars:
         yield BarReporter(bars)
