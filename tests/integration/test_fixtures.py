@@ -145,7 +145,8 @@ def start_holder(kind, run):
     answer = holder.stdout.readline()
     if not answer.strip().isdigit():
         holder.communicate("")
-        pytest.skip(answer)
+        assert answer, "the holder failed; see its messages"
+        pytest.skip(answer.strip())
     return holder, int(answer)
 
 

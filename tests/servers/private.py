@@ -175,7 +175,8 @@ def programs_in(names: Sequence[str], folders: Sequence[str]) -> Iterator[Path]:
         if "*" in folder:
             places = sorted(Path("/").glob(folder.lstrip("/")), key=_numbers, reverse=True)
         for program in (place / name for place in places for name in names):
-            if program.is_file() and os.access(program, os.X_OK) and program.resolve() not in seen:
+            # Asked first: is_file raises where a folder of the PATH may not be entered.
+            if os.access(program, os.X_OK) and program.is_file() and program.resolve() not in seen:
                 seen.add(program.resolve())
                 yield program
 

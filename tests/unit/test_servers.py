@@ -88,7 +88,13 @@ def test_programs_are_found_once_and_the_newest_first(tmp_path):
         bin_folder.mkdir(parents=True)
         write_program(bin_folder / "initdb", version)
     (tmp_path / "link").symlink_to(tmp_path / "postgresql" / "15" / "bin")
-    folders = [str(tmp_path / "link"), str(tmp_path / "postgresql" / "*" / "bin"), str(tmp_path / "missing")]
+    (tmp_path / "locked").mkdir(mode=0o000)  # root's home on an ordinary user's PATH
+    folders = [
+        str(tmp_path / "locked"),
+        str(tmp_path / "link"),
+        str(tmp_path / "postgresql" / "*" / "bin"),
+        str(tmp_path / "missing"),
+    ]
     found = [program.resolve().parts[-3] for program in programs_in(["initdb"], folders)]
     assert found == ["15", "17", "9.6"]
 
