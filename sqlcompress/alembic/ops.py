@@ -33,7 +33,7 @@ class _ColumnOp(MigrateOperation):
         batch_rows: int = 1000,
         batch_bytes: int = 4_194_304,
         pause_seconds: float = 0.0,
-        workers: int = 1,
+        workers: int = 2,
     ) -> None:
         if strategy not in STRATEGIES:
             raise ValueError(f"strategy={strategy!r}: there are {' and '.join(map(repr, STRATEGIES))}")
@@ -84,7 +84,7 @@ class CompressColumnOp(_ColumnOp):
         batch_rows: int = 1000,
         batch_bytes: int = 4_194_304,
         pause_seconds: float = 0.0,
-        workers: int = 1,
+        workers: int = 2,
     ) -> None:
         """Turn a plain column into a compressed one, type and rows.
 
@@ -178,7 +178,7 @@ class DecompressColumnOp(_ColumnOp):
         batch_rows: int = 1000,
         batch_bytes: int = 4_194_304,
         pause_seconds: float = 0.0,
-        workers: int = 1,
+        workers: int = 2,
     ) -> None:
         """Turn a compressed column into a plain one: the reverse of ``compress_column``.
 

@@ -20,7 +20,7 @@ _DEFAULTS: dict[str, Any] = {
     "batch_rows": 1000,
     "batch_bytes": 4_194_304,
     "pause_seconds": 0.0,
-    "workers": 1,
+    "workers": 2,
 }
 
 

@@ -43,7 +43,7 @@ class Batching:
     batch_rows: int = 1000
     batch_bytes: int = 4_194_304
     pause_seconds: float = 0.0
-    workers: int = 1
+    workers: int = 2
     progress: Callable[[Progress], None] | None = None
 
 

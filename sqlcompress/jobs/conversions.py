@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sqlcompress.codec import unframer
 from sqlcompress.errors import CorruptValueError, DecodeError
 from sqlcompress.frames import MAGICS, is_framed
+from sqlcompress.stored import checked_utf8, dictionaries_of, encoder
+from sqlcompress.types import CompressedText
 
 if TYPE_CHECKING:
     from sqlcompress.compressed import Compressed
     from sqlcompress.dialects.rows import Rows, StoredAs
+
+
+_NOT_THE_SAME = "the compressed value does not read back as what it was made from"
 
 
 class Conversion(Protocol):
@@ -41,6 +47,9 @@ class Compress:
         self.each_once = each_once
         self._frames_only = type_.copy()
         self._frames_only.legacy = ()
+        self._is_plain_text = isinstance(type_, CompressedText) and not type_.legacy and not each_once
+        self._encode = encoder(type_.codec, type_.min_size, type_.max_size, (), is_text=True)
+        self._unframe = unframer(type_.max_size, dictionaries_of(type_.codec))
 
     def todo(self, rows: Rows) -> str | None:
         if self.each_once:
@@ -59,6 +68,15 @@ class Compress:
         return "binary"
 
     def convert(self, stored: bytes) -> bytes:
+        if self._is_plain_text and not stored.startswith(MAGICS):
+            # The common case, flat: what the rest of this method would do, at half the cost.
+            checked_utf8(stored)
+            new = self._encode(stored)
+            if new is stored:
+                return stored
+            if self._unframe(new) != stored:
+                raise CorruptValueError(_NOT_THE_SAME)
+            return new
         if self.each_once:
             plain = stored
         elif is_framed(stored):
@@ -73,12 +91,12 @@ class Compress:
         else:
             plain = self.type.from_stored(stored) if self.type.legacy else stored
         new = self.type.to_stored(plain)
-        if new is stored or new == stored:
+        if new == stored:
             return stored
         if self._frames_only.from_stored(new) != plain or (
             self.type.legacy and self.type.from_stored(new) != plain
         ):
-            raise CorruptValueError("the compressed value does not read back as what it was made from")
+            raise CorruptValueError(_NOT_THE_SAME)
         return new
 
 

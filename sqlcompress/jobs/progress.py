@@ -62,7 +62,7 @@ def reporting_to(callback: Callable[[Progress], None]) -> Iterator[None]:
     """Jobs inside the block that have no callback of their own report to ``callback``.
 
     So that ``with reporting_to(bar): command.upgrade(config, "head")`` shows a bar. The callback is called
-    after every batch, from the thread that runs the job, and should return soon.
+    after every batch, by one thread at a time though not always the same, and should return soon.
     """
     token = _callback.set(callback)
     try:

@@ -31,12 +31,12 @@ class Catalog:
         self.connection = connection
         self.dialect = connection.dialect
 
-    def query(self, sql: str, *values: Any) -> Sequence[Row[Any]]:
+    def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Rows of a statement with ``?`` for each value."""
         binds = Binds(self.dialect.paramstyle)
         head, *rest = sql.split("?")
         text = head + "".join(binds.next() + part for part in rest)
-        return self.connection.exec_driver_sql(text, values).all()
+        return [tuple(row) for row in self.connection.exec_driver_sql(text, values).all()]
 
     def table(self, name: str, schema: str | None) -> TableName:
         """The table, with the schema it stands in.

@@ -20,12 +20,12 @@ _ROWID_NAMES = ("rowid", "_rowid_", "oid")
 class SQLiteCatalog(Catalog):
     """One database file."""
 
-    def _pragma(self, table: TableName, pragma: str, argument: str | None = None) -> Sequence[Row[Any]]:
+    def _pragma(self, table: TableName, pragma: str, argument: str | None = None) -> list[tuple[Any, ...]]:
         quote = self.dialect.identifier_preparer.quote_identifier
         schema = quote(table.schema or "main")
         return self.query(f"PRAGMA {schema}.{pragma}({quote(argument or table.name)})")
 
-    def _objects(self, table: TableName) -> Sequence[Row[Any]]:
+    def _objects(self, table: TableName) -> list[tuple[Any, ...]]:
         quote = self.dialect.identifier_preparer.quote_identifier
         return self.query(
             f"SELECT type, name, tbl_name, coalesce(sql, '') FROM {quote(table.schema or 'main')}.sqlite_master"

@@ -198,11 +198,12 @@ class Rows:
         """
         binds = self.binds()
         size, stored_as = self.size_sql(), self.stored_as_sql()
-        values: list[Any] = [inline_bytes]
-        # The order of the text is the order of the placeholders.
+        values: list[Any] = [inline_bytes, inline_bytes]
+        # The order of the text is the order of the placeholders. One of the two is NULL: drivers written in
+        # Python spend a microsecond on each field that is not.
         selected = [
             *self.key_read_sql(),
-            size,
+            f"CASE WHEN {size} > {binds.next()} THEN {size} END",
             f"CASE WHEN {size} <= {binds.next()} THEN {self.value_sql()} END",
         ]
         if stored_as is not None:
@@ -233,15 +234,18 @@ class Rows:
         """The table in FROM, with whatever holds the planner to the key."""
         return self.table_sql
 
-    def row(self, key: KeyValue, size: int, value: Any, stored_as: StoredAs = "binary") -> Row:
-        """A row from what the driver handed over."""
-        return Row(key, size, None if value is None else bytes(value), stored_as)
+    def row(self, key: KeyValue, size: int | None, value: Any) -> Row:
+        """A row from what the driver handed over; a size only where there is no value."""
+        if value is None:
+            return Row(key, size or 0, None)
+        stored = bytes(value)
+        return Row(key, len(stored), stored)
 
     def values(self, connection: Connection, rows: Sequence[Row]) -> list[Row]:
         """``rows`` with their values; rows that are gone are left out."""
         binds = self.binds()
-        size, stored_as = self.size_sql(), self.stored_as_sql()
-        selected = [*self.key_read_sql(), size, self.value_sql()] + ([stored_as] if stored_as else [])
+        stored_as = self.stored_as_sql()
+        selected = [*self.key_read_sql(), self.value_sql()] + ([stored_as] if stored_as else [])
         matches, values = [], []
         for row in rows:
             bound = self.key_bind_sql(binds)
@@ -254,7 +258,7 @@ class Rows:
         )
         width = len(self.key_sql)
         found = connection.exec_driver_sql(statement, tuple(values)).all()
-        return [self.row(tuple(r[:width]), *r[width:]) for r in found if r[width] is not None]
+        return [self.row(tuple(r[:width]), None, *r[width:]) for r in found if r[width] is not None]
 
     # Writing ----------------------------------------------------------------------------------------------
 

@@ -80,6 +80,8 @@ class MySQLRows(Rows):
         return f"({' OR '.join(alternatives)})", tuple(values)
 
     def write(self, connection: Connection, changes: Sequence[Change]) -> int:
+        if len(self.key_sql) == 1 and type(changes[0].key[0]) is int:
+            return self._write_by_number(connection, changes)
         values: list[Any] = []
         size = group_size(len(changes))
         for start in range(0, len(changes), size):
@@ -93,34 +95,41 @@ class MySQLRows(Rows):
             values += change.key
         return connection.exec_driver_sql(self._statement(len(changes)), tuple(values)).rowcount
 
+    def _write_by_number(self, connection: Connection, changes: Sequence[Change]) -> int:
+        """As :meth:`write`; numbers stand in the text, which spares the driver two thirds of its work."""
+        numbers = [change.key[0] for change in changes]
+        key, size = self.key_sql[0], group_size(len(changes))
+        groups = []
+        for start in range(0, len(numbers), size):
+            group = numbers[start : start + size]
+            cases = " ".join([f"WHEN {number} THEN %s" for number in group])
+            groups.append(f"WHEN {key} <= {group[-1]} THEN CASE {key} {cases} END")
+        statement = self._update(f"CASE {' '.join(groups)} END", f"{key} IN ({', '.join(map(str, numbers))})")
+        return connection.exec_driver_sql(statement, tuple([change.value for change in changes])).rowcount
+
     @lru_cache(maxsize=64)  # noqa: B019 - one object lives as long as its job
     def _statement(self, count: int) -> str:
-        binds = self.binds()
-        if len(self.key_sql) == 1:
-            case, match = self._single_key(count, binds), f"{self.key_sql[0]} IN ({_many('%s', count)})"
-        else:
+        if len(self.key_sql) > 1:
             pairs = " AND ".join(f"{name} = %s" for name in self.key_sql)
             case = f"CASE {' '.join([f'WHEN {pairs} THEN %s'] * count)} END"
-            match = " OR ".join([f"({pairs})"] * count)
+            return self._update(case, " OR ".join([f"({pairs})"] * count))
+        key, size, groups = self.key_sql[0], group_size(count), []
+        for start in range(0, count, size):
+            length = min(size, count - start)
+            groups.append(f"WHEN {key} <= %s THEN CASE {key} {'WHEN %s THEN %s ' * length}END")
+        return self._update(f"CASE {' '.join(groups)} END", f"{key} IN ({', '.join(['%s'] * count)})")
+
+    def _update(self, case: str, match: str) -> str:
         return (
             f"UPDATE {self.table_sql}{self._force}"
             f" SET {self.column_sql} = {case}{self._siblings} WHERE {match}"
         )
 
-    def _single_key(self, count: int, binds: Binds) -> str:
-        # Rows come in key order: finding the group first and then the row costs 2 * sqrt(n) comparisons for
-        # a row instead of n / 2.
-        key, size, groups = self.key_sql[0], group_size(count), []
-        for start in range(0, count, size):
-            length = min(size, count - start)
-            groups.append(f"WHEN {key} <= {binds.next()} THEN CASE {key} {'WHEN %s THEN %s ' * length}END")
-        return f"CASE {' '.join(groups)} END"
-
 
 def group_size(count: int) -> int:
-    """Rows in one group of the two-level CASE for ``count`` rows."""
+    """Rows in one group of the two-level CASE for ``count`` rows.
+
+    Rows come in key order: finding the group first and then the row takes about the square root of ``count``
+    comparisons for a row, where one flat CASE takes half of ``count``.
+    """
     return max(1, isqrt(count))
-
-
-def _many(item: str, count: int) -> str:
-    return ", ".join([item] * count)

@@ -83,22 +83,24 @@ class SQLiteRows(Rows):
     def is_binary_sql(self) -> str:
         return f"typeof({self.column_sql}) = 'blob'"
 
-    def row(self, key: KeyValue, size: int, value: Any, stored_as: str = "blob") -> Row:
+    def row(self, key: KeyValue, size: int | None, value: Any, stored_as: str = "blob") -> Row:
         kind = _STORED_AS[stored_as]
         if value is None:
-            return Row(key, size, None, kind)
+            return Row(key, size or 0, None, kind)
         if kind == "number":
             # A JSON document that is a number: the column's NUMERIC affinity made it one. Python's repr of
             # a float reads back exactly, SQLite's own cast to text keeps 15 digits.
-            return Row(key, size, repr(value).encode(), kind)
-        if kind == "text" and self._encoding != "UTF-8":
+            stored = repr(value).encode()
+        elif kind == "text" and self._encoding != "UTF-8":
             codec = "utf-16-le" if self._encoding == "UTF-16le" else "utf-16-be"
             try:
-                value = bytes(value).decode(codec).encode()
+                stored = bytes(value).decode(codec).encode()
             except UnicodeError:
                 # Bytes that are not UTF-8 either are refused by the type, and the row is reported.
-                value = b"\xff"
-        return Row(key, size, bytes(value), kind)
+                stored = b"\xff"
+        else:
+            stored = bytes(value)
+        return Row(key, len(stored), stored, kind)
 
 
 def _in_transaction(connection: Connection) -> bool:
