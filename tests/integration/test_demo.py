@@ -215,7 +215,8 @@ class TestSQLiteFile:
         assert outcome.exit_code == 1
         assert outcome.stderr == "Error: OperationalError: unable to open database file\n"
 
-    def test_ctrl_c_in_a_child_process_leaves_no_file(self, tmp_path):
+    @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+    def test_a_child_process_that_is_stopped_leaves_no_file(self, tmp_path, sent):
         path = tmp_path / "demo.db"
         child = subprocess.Popen(
             [
@@ -237,7 +238,7 @@ class TestSQLiteFile:
         assert child.stderr is not None
         for line in child.stderr:
             if line.startswith("Compress"):
-                child.send_signal(signal.SIGINT)
+                child.send_signal(sent)
                 break
         out, err = child.communicate(timeout=60)
         assert child.returncode == 1

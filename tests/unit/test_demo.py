@@ -115,6 +115,11 @@ def test_the_migrations_are_found():
     assert (story.migrations_folder() / "versions" / "0001_plain_tables.py").is_file()
 
 
+def test_the_wheel_carries_the_migrations_where_they_are_looked_for():
+    assert '"migrations" = "sqlcompress/demo/migrations"' in (ROOT / "pyproject.toml").read_text()
+    assert Path(story.__file__).parent == ROOT / "sqlcompress" / "demo"
+
+
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "sqlite:///file:x?mode=memory&uri=true"])
 def test_a_database_in_memory_is_refused(url):
     with pytest.raises(SqlcompressError, match="in memory"):
