@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlcompress.codec import Codec, Gzip, Zlib, Zstd
 from sqlcompress.dictionaries import Dictionary
+from sqlcompress.engine import install
 from sqlcompress.errors import (
     CorruptValueError,
     DecodeError,
@@ -35,6 +36,7 @@ __all__ = [
     "ValueTooLargeError",
     "Zlib",
     "Zstd",
+    "install",
 ]
 
 __version__ = "0.1.0.dev0"

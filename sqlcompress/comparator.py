@@ -71,7 +71,7 @@ class StoredComparison(BinaryExpression[bool]):
 @compiles(StoredComparison)
 def _refuse_comparison(element: StoredComparison, compiler: SQLCompiler, **_: Any) -> NoReturn:
     del compiler
-    raise _refusal(element.compressed, element.operator)
+    raise refusal(element.compressed, element.operator)
 
 
 class CompressedComparator(TypeDecorator.Comparator[_T]):
@@ -92,7 +92,7 @@ class CompressedComparator(TypeDecorator.Comparator[_T]):
                 return StoredComparison(self.expr, other[0].__clause_element__(), op)
             if op in (operators.eq, operators.ne) and isinstance(other[0], ColumnElement):
                 return StoredComparison(self.expr, other[0], op)
-        raise _refusal(self.expr, op)
+        raise refusal(self.expr, op)
 
     def reverse_operate(self, op: OperatorType, other: Any, **kwargs: Any) -> ColumnElement[Any]:
         """As :meth:`operate`, with the column on the right.
@@ -101,13 +101,19 @@ class CompressedComparator(TypeDecorator.Comparator[_T]):
             CompileError: Always: no operator that reaches this asks for NULL.
         """
         del other, kwargs
-        raise _refusal(self.expr, op)
+        raise refusal(self.expr, op)
 
 
-def _refusal(expression: ColumnElement[Any], op: OperatorType) -> exc.CompileError:
+def refusal(expression: ColumnElement[Any], operator: OperatorType | str) -> exc.CompileError:
+    """The error for an operator that would look at stored bytes; it says what to do instead."""
     column = next(iter(expression.base_columns), expression)
     name = getattr(column, "name", None)
     table = getattr(getattr(column, "table", None), "name", None)
     place = f"{table}.{name}" if table and name else name or "a compressed value"
-    symbol = _SYMBOLS.get(op) or getattr(op, "opstring", None) or op.__name__.removesuffix("_op").upper()
-    return exc.CompileError(_ADVICE.format(column=place, operator=symbol))
+    if not isinstance(operator, str):
+        operator = (
+            _SYMBOLS.get(operator)
+            or getattr(operator, "opstring", None)
+            or operator.__name__.removesuffix("_op").upper()
+        )
+    return exc.CompileError(_ADVICE.format(column=place, operator=operator))

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 import sqlalchemy as sa
-from documents import PAGES, ROOT, blocks_of, run
+from tests.documents import PAGES, ROOT, blocks_of, run
 
 README = ROOT / "README.md"
 
