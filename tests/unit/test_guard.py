@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 from sqlalchemy.dialects import mssql, mysql, oracle, postgresql, sqlite
 from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.orm import Mapped
 
 from sqlcompress import CompressedBinary, CompressedJSON, CompressedText, install
 from sqlcompress.guard import Guard, guarded
@@ -18,20 +19,20 @@ class Base(orm.DeclarativeBase):
 
 class Article(Base):
     __tablename__ = "article"
-    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
-    title: orm.Mapped[str]
-    body: orm.Mapped[str | None] = orm.mapped_column(CompressedText())
-    other: orm.Mapped[str | None] = orm.mapped_column(CompressedText())
-    meta: orm.Mapped[dict] = orm.mapped_column(CompressedJSON())
-    blob: orm.Mapped[bytes | None] = orm.mapped_column(CompressedBinary())
+    id: Mapped[int] = orm.mapped_column(primary_key=True)
+    title: Mapped[str]
+    body: Mapped[str | None] = orm.mapped_column(CompressedText())
+    other: Mapped[str | None] = orm.mapped_column(CompressedText())
+    meta: Mapped[dict] = orm.mapped_column(CompressedJSON())
+    blob: Mapped[bytes | None] = orm.mapped_column(CompressedBinary())
 
 
 class Note(Base):
     __tablename__ = "note"
-    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
-    text: orm.Mapped[str]
-    raw: orm.Mapped[bytes] = orm.mapped_column(sa.LargeBinary)
-    article_id: orm.Mapped[int] = orm.mapped_column(sa.ForeignKey("article.id"))
+    id: Mapped[int] = orm.mapped_column(primary_key=True)
+    text: Mapped[str]
+    raw: Mapped[bytes] = orm.mapped_column(sa.LargeBinary)
+    article_id: Mapped[int] = orm.mapped_column(sa.ForeignKey("article.id"))
 
 
 A, N, T = Article, Note, Article.__table__
@@ -193,14 +194,14 @@ def test_relationship_order_by_is_seen_after_the_orm_has_built_the_statement():
 
     class Child(Local):
         __tablename__ = "child"
-        id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
-        parent_id: orm.Mapped[int] = orm.mapped_column(sa.ForeignKey("parent.id"))
-        body: orm.Mapped[str] = orm.mapped_column(CompressedText())
+        id: Mapped[int] = orm.mapped_column(primary_key=True)
+        parent_id: Mapped[int] = orm.mapped_column(sa.ForeignKey("parent.id"))
+        body: Mapped[str] = orm.mapped_column(CompressedText())
 
     class Parent(Local):
         __tablename__ = "parent"
-        id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
-        children: orm.Mapped[list[Child]] = orm.relationship(order_by=Child.__table__.c.body)
+        id: Mapped[int] = orm.mapped_column(primary_key=True)
+        children: Mapped[list[Child]] = orm.relationship(order_by=Child.__table__.c.body)
 
     with pytest.raises(sa.exc.CompileError, match=r"ORDER BY on child\.body"):
         sa.select(Parent).options(orm.joinedload(Parent.children)).compile(dialect=DIALECTS["sqlite"])
