@@ -21,7 +21,11 @@ def document(number: int) -> dict[str, object]:
     return {
         "id": number,
         "kind": dice.choice(["click", "view", "purchase", "refund"]),
-        "user": {"id": dice.randrange(10**6), "name": f"user{dice.randrange(1000)}", "tags": ["a", "ü", "日本"]},
+        "user": {
+            "id": dice.randrange(10**6),
+            "name": f"user{dice.randrange(1000)}",
+            "tags": ["a", "ü", "日本"],
+        },
         "items": [{"sku": f"SKU-{dice.randrange(10**4)}", "count": dice.randrange(9)} for _ in range(6)],
         "message": "the quick brown fox jumps over the lazy dog " * dice.randrange(1, 5),
     }

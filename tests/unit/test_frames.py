@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import json
 import random
@@ -166,8 +167,7 @@ def mutations(write, kinds, plains=PLAINS, count=MUTATIONS):
         if altered != frame:
             yield plain, altered, kind.__name__
 
-
-def faults(decode, altered_frames):
+    """The kinds of mutation after which another value came back, and how many were tried."""
     """The kinds of mutation after which something else than the original came back, and how many were tried."""
     found, tried = [], 0
     for plain, altered, kind in altered_frames:
@@ -225,7 +225,7 @@ def test_a_text_column_gives_no_altered_text(name):
 
 @pytest.mark.parametrize("name", LEGACY_WRITERS)
 def test_altered_values_of_other_programs_are_left_alone_or_raise(name):
-    # What no longer decodes as another program's format is not known for it, and is given as it stands: plain.
+    # What no longer decodes as the other program's format is not known for it, and is given as it stands.
     kind = CompressedBinary(max_size=MAX_SIZE, legacy=("mysql", "zlib", "base64"))
     plains = [plain for plain in PLAINS if plain]
     for plain, altered, how in mutations(LEGACY_WRITERS[name], SHAPE_MUTATIONS + CONTENT_MUTATIONS, plains):
@@ -236,7 +236,9 @@ def test_altered_values_of_other_programs_are_left_alone_or_raise(name):
         assert decoded in (plain, altered), how
 
 
-@pytest.mark.parametrize("size", [0, 1, 255, 256, 65_535, 65_536, MAX_SIZE, MAX_SIZE + 1, 2**32, 2**40, 2**62])
+@pytest.mark.parametrize(
+    "size", [0, 1, 255, 256, 65_535, 65_536, MAX_SIZE, MAX_SIZE + 1, 2**32, 2**40, 2**62]
+)
 @pytest.mark.parametrize("dictionary", [None, DICTIONARY], ids=["plain", "dictionary"])
 def test_a_forged_size_is_refused_before_anything_is_decoded(size, dictionary):
     frame = Zstd(dictionary=dictionary).compressor()(b"some text of a known size " * 30)
@@ -266,10 +268,8 @@ def test_each_flipped_bit_of_a_checked_frame_raises_or_changes_nothing():
         for position in range(len(frame) * 8):
             altered = bytearray(frame)
             altered[position // 8] ^= 1 << position % 8
-            try:
+            with contextlib.suppress(DecodeError):
                 assert UNFRAME(bytes(altered)) == plain, (name, position)
-            except DecodeError:
-                pass
 
 
 @pytest.mark.parametrize("name", [*WRITERS, *UNCHECKED_WRITERS])

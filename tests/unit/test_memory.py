@@ -52,7 +52,7 @@ def streamed(size, level=1, window_log=None):
 
 RLE = [block(1, 2**17, b"A")]
 RAW = [block(0, 2**17, bytes(2**17))]
-MIB_OF_WINDOW, GIB_OF_WINDOW, TIB_OF_WINDOW = 10 << 3, 20 << 3, 30 << 3
+MIB, GIB, TIB = 10 << 3, 20 << 3, 30 << 3
 frames = {
     "zlib bomb": lambda: deflated(15, OVER),
     "gzip bomb": lambda: deflated(31, OVER),
@@ -62,15 +62,15 @@ frames = {
     "zlib joined": lambda: deflated(15, MAX_SIZE) * 2,
     "zstd bomb that declares": lambda: Zstd(1).compressor()(bytes(OVER)),
     "zstd bomb that does not": lambda: streamed(OVER),
-    "zstd declares a tebibyte": lambda: zstd_frame(window=MIB_OF_WINDOW, size=2**40, blocks=RLE),
-    "zstd declares less": lambda: zstd_frame(window=MIB_OF_WINDOW, size=1000, blocks=RLE * 5000),
-    "zstd declares nothing at all": lambda: zstd_frame(window=MIB_OF_WINDOW, size=0, blocks=RLE * 5000),
-    "zstd declares as much as is allowed": lambda: zstd_frame(window=MIB_OF_WINDOW, size=MAX_SIZE, blocks=RLE),
-    "zstd declares it over a huge window": lambda: zstd_frame(window=TIB_OF_WINDOW, size=MAX_SIZE, blocks=RLE),
-    "zstd run-length bomb": lambda: zstd_frame(window=MIB_OF_WINDOW, blocks=RLE * 20000),
+    "zstd declares a tebibyte": lambda: zstd_frame(window=MIB, size=2**40, blocks=RLE),
+    "zstd declares less": lambda: zstd_frame(window=MIB, size=1000, blocks=RLE * 5000),
+    "zstd declares nothing at all": lambda: zstd_frame(window=MIB, size=0, blocks=RLE * 5000),
+    "zstd declares as much as is allowed": lambda: zstd_frame(window=MIB, size=MAX_SIZE, blocks=RLE),
+    "zstd declares it over a huge window": lambda: zstd_frame(window=TIB, size=MAX_SIZE, blocks=RLE),
+    "zstd run-length bomb": lambda: zstd_frame(window=MIB, blocks=RLE * 20000),
     "zstd blocks of a large window": lambda: zstd_frame(window=15 << 3, blocks=RLE * 900),
-    "zstd window of a gibibyte": lambda: zstd_frame(window=GIB_OF_WINDOW, blocks=RLE),
-    "zstd window of a tebibyte": lambda: zstd_frame(window=TIB_OF_WINDOW, blocks=RLE),
+    "zstd window of a gibibyte": lambda: zstd_frame(window=GIB, blocks=RLE),
+    "zstd window of a tebibyte": lambda: zstd_frame(window=TIB, blocks=RLE),
     "zstd cut": lambda: streamed(MAX_SIZE)[:-1],
     "zstd cut that declares": lambda: Zstd(1).compressor()(bytes(MAX_SIZE))[:-1],
     "zstd joined": lambda: Zstd(1).compressor()(bytes(MAX_SIZE)) * 2,
