@@ -167,8 +167,9 @@ def mutations(write, kinds, plains=PLAINS, count=MUTATIONS):
         if altered != frame:
             yield plain, altered, kind.__name__
 
+
+def faults(decode, altered_frames):
     """The kinds of mutation after which another value came back, and how many were tried."""
-    """The kinds of mutation after which something else than the original came back, and how many were tried."""
     found, tried = [], 0
     for plain, altered, kind in altered_frames:
         tried += 1
