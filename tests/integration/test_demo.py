@@ -10,16 +10,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from sqlalchemy import URL, Engine, inspect, text
 
-from sqlcompress.cli.group import sqlcompress
 from sqlcompress.demo import application, story
 from sqlcompress.demo.models import TABLES, Article, PlainArticle, PlainSymbol, Symbol
 from sqlcompress.demo.reporting import DemoResult
 from sqlcompress.demo.site import Site, removal
 from sqlcompress.errors import SqlcompressError
 from sqlcompress.frames import ZSTD_MAGIC
+from tests.commandline import invoke
 
 ROOT = Path(__file__).parents[2]
 SOME_BYTES = 150_000
@@ -56,7 +56,7 @@ def run(url: URL, reporter: Kept, *, keep: bool = False) -> DemoResult:
 
 def demo(url: URL, *options: str) -> Result:
     rendered = url.render_as_string(hide_password=False)
-    return CliRunner().invoke(sqlcompress, ["demo", "--url", rendered, *options])
+    return invoke("demo", "--url", rendered, *options)
 
 
 def tables(engine: Engine) -> set[str]:
@@ -87,30 +87,30 @@ def test_the_story_is_told_and_leaves_nothing(database_url, engine):
 
 def test_the_command_prints_json_and_no_password(database_url, engine):
     outcome = demo(database_url, "--megabytes", "0.15", "--json")
-    assert outcome.exit_code == 0, outcome.output
+    assert outcome.exit_code == 0, outcome.stderr
     document = json.loads(outcome.stdout)
     assert document["rows_verified"] == sum(column["rows"] for column in document["columns"]) + 2
     assert all(column["ratio"] > 1.8 for column in document["columns"])
     if database_url.password:
-        assert f":{database_url.password}@" not in outcome.output
+        assert f":{database_url.password}@" not in outcome.stdout + outcome.stderr
     assert tables(engine) == set()
 
 
 def test_the_command_prints_one_table(database_url):
     outcome = demo(database_url, "--megabytes", "0.15")
-    assert outcome.exit_code == 0, outcome.output
+    assert outcome.exit_code == 0, outcome.stderr
     for part in ("bytes before", "ratio", "sqlcompress_demo_symbol.meta", "both columns", ", after "):
         assert outcome.stdout.count(part) == 1
     assert re.search(
         r"^[\d,]+ rows were compared with their originals: all are equal\.$", outcome.stdout, re.MULTILINE
     )
     # Nothing a terminal would take as a command, on either stream.
-    assert re.search(r"[\x00-\x09\x0b-\x1f\x7f]", outcome.output) is None
+    assert re.search(r"[\x00-\x09\x0b-\x1f\x7f]", outcome.stdout + outcome.stderr) is None
 
 
 def test_kept_tables_are_compressed_refused_and_removable(database_url, engine):
     outcome = demo(database_url, "--megabytes", "0.15", "--keep", "--json")
-    assert outcome.exit_code == 0, outcome.output
+    assert outcome.exit_code == 0, outcome.stderr
     assert tables(engine) == {*TABLES, "alembic_version"}
     with engine.connect() as connection:
         stored = connection.execute(text("SELECT body FROM sqlcompress_demo_article")).scalars().all()
@@ -165,6 +165,17 @@ def test_an_interrupted_run_cleans_up(database_url, engine, step):
     assert tables(engine) == set()
 
 
+def test_a_clean_up_that_fails_says_how_to_remove_and_hides_nothing(database_url, monkeypatch):
+    def fail(self):
+        raise SqlcompressError("the server went away")
+
+    monkeypatch.setattr(Site, "clean_up", fail)
+    reporter = Kept(stop_at="Compress")
+    with pytest.raises(KeyboardInterrupt):
+        run(database_url, reporter)
+    assert reporter.notes[-1] == f"the clean-up did not finish; to remove what is left: {removal()}"
+
+
 def test_an_interrupted_run_that_keeps_says_how_to_remove(database_url, engine):
     reporter = Kept(stop_at="Compress")
     with pytest.raises(KeyboardInterrupt):
@@ -175,7 +186,7 @@ def test_an_interrupted_run_that_keeps_says_how_to_remove(database_url, engine):
 
 def test_a_dry_run_changes_nothing(database_url, engine):
     outcome = demo(database_url, "--dry-run")
-    assert outcome.exit_code == 0, outcome.output
+    assert outcome.exit_code == 0, outcome.stderr
     assert outcome.stdout.startswith("Would run on ")
     plan = json.loads(demo(database_url, "--dry-run", "--json").stdout)
     assert plan["dry_run"] is True
@@ -254,7 +265,7 @@ def test_a_server_that_does_not_answer_is_one_line_without_the_password(database
     assert outcome.exit_code == 1
     assert outcome.stderr.startswith("Error: OperationalError: ")
     assert outcome.stderr.count("\n") == 1
-    assert "s3cr3t" not in outcome.output
+    assert "s3cr3t" not in outcome.stdout + outcome.stderr
 
 
 def test_the_stock_environment_goes_up_and_down(database_url, engine, tmp_path):

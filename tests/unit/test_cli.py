@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 from sqlalchemy import make_url
 from sqlalchemy.exc import DataError, OperationalError
 
@@ -20,6 +19,7 @@ from sqlcompress.cli.errors import one_line
 from sqlcompress.cli.figures import byte_size, ratio
 from sqlcompress.cli.group import COMMANDS, sqlcompress
 from sqlcompress.errors import SqlcompressError
+from tests.commandline import invoke
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "cli.md"
 
@@ -41,17 +41,17 @@ def run_python(program: str, *arguments: str) -> subprocess.CompletedProcess[str
 
 
 def test_version_is_the_packages():
-    outcome = CliRunner().invoke(sqlcompress, ["--version"])
+    outcome = invoke("--version")
     assert outcome.exit_code == 0
-    assert outcome.output == f"sqlcompress, version {package.__version__}\n"
+    assert outcome.stdout == f"sqlcompress, version {package.__version__}\n"
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_help_lists_every_command(flag):
-    outcome = CliRunner().invoke(sqlcompress, [flag])
+    outcome = invoke(flag)
     assert outcome.exit_code == 0
     for name in COMMANDS:
-        assert re.search(rf"^  {name}  ", outcome.output, re.MULTILINE)
+        assert re.search(rf"^  {name}  ", outcome.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -68,10 +68,11 @@ def test_help_lists_every_command(flag):
     ],
 )
 def test_wrong_usage_exits_with_2_and_tells_no_password(arguments):
-    outcome = CliRunner().invoke(sqlcompress, arguments)
+    outcome = invoke(*arguments)
     assert outcome.exit_code == 2
-    assert "s3cret" not in outcome.output
-    assert "Traceback" not in outcome.output
+    assert outcome.stdout == ""
+    assert "s3cret" not in outcome.stderr
+    assert "Traceback" not in outcome.stderr
 
 
 @pytest.mark.parametrize("name", [None, *COMMANDS])

@@ -10,10 +10,10 @@ import zlib
 
 import pytest
 import zstandard
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from sqlcompress import CompressedText
-from sqlcompress.cli.group import sqlcompress
+from tests.commandline import invoke
 
 TEXT = "Grüße, 世界. " * 100
 PLAIN = TEXT.encode()
@@ -21,7 +21,7 @@ ZSTD = zstandard.ZstdCompressor(write_checksum=True).compress(PLAIN)
 
 
 def cat(stored: bytes, *options: str) -> Result:
-    return CliRunner().invoke(sqlcompress, ["cat", *options], input=stored)
+    return invoke("cat", *options, stdin=stored)
 
 
 def refused(outcome: Result) -> str:
