@@ -154,9 +154,9 @@ class CompressedJSON(Compressed[Any]):
         }
 
     @property
-    def python_type(self) -> type[dict[Any, Any]]:
-        """``dict``, as for ``sqlalchemy.JSON``."""
-        return dict
+    def python_type(self) -> type[Any]:
+        """That of ``sqlalchemy.JSON``: ``dict`` in SQLAlchemy 2.0, ``object`` from 2.1 on."""
+        return JSON().python_type
 
     @property
     def should_evaluate_none(self) -> bool:
