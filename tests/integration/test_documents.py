@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import sqlalchemy as sa
+
 from tests.documents import PAGES, ROOT, blocks_of, run
 
 README = ROOT / "README.md"
@@ -34,7 +35,9 @@ def test_links_lead_to_files(page):
 
 
 def test_readme_commands_are_targets_of_make():
-    commands = [line for block in blocks_of(README) if block.language == "sh" for line in block.code.split("\n")]
+    commands = [
+        line for block in blocks_of(README) if block.language == "sh" for line in block.code.split("\n")
+    ]
     targets = [command.removeprefix("make ") for command in commands if command]
     assert targets == ["demo", "test"]
     for target in targets:
@@ -73,7 +76,9 @@ def test_readme_story(tmp_path, monkeypatch):
     run(README, [application], namespace)
     article = namespace["Article"]
     with namespace["Session"](engine) as session:
-        rows = session.execute(sa.select(article.title, article.body, article.meta).order_by(article.id)).all()
+        rows = session.execute(
+            sa.select(article.title, article.body, article.meta).order_by(article.id)
+        ).all()
     namespace["engine"].dispose()
     assert rows == [
         ("before", text, {"k": "v" * 200}),

@@ -30,6 +30,7 @@ FLOORS = {
     "compressed": 7,
     "types": 8,
     "sql": 8,
+    "guard": 8,
     "engine": 8,
     "": 9,  # the package itself, which gathers the public names
     "jobs": 9,
