@@ -33,5 +33,5 @@ def blocks_of(page: Path) -> list[Block]:
 def run(page: Path, blocks: list[Block], namespace: dict[str, Any]) -> None:
     """Execute Python blocks one after the other; a traceback names the page and the line in it."""
     for block in blocks:
-        code = compile("\n" * (block.line - 1) + block.code, str(page), "exec")
+        code = compile("\n" * (block.line - 1) + block.code, str(page), "exec", dont_inherit=True)
         exec(code, namespace)

@@ -37,9 +37,10 @@ def compress_online(operations: Operations, op: CompressColumnOp) -> None:
     atomic = op.strategy == "atomic"
     connection = _bind(operations)
     type_: Compressed[Any] = op.type_  # type: ignore[assignment]  # the operation has checked it
-    table, _ = check_compress(
-        connection, op.table_name, op.column_name, type_, schema=op.schema, atomic=atomic
-    )
+    with _read_only(connection):
+        table, _ = check_compress(
+            connection, op.table_name, op.column_name, type_, schema=op.schema, atomic=atomic
+        )
     with (
         _places(operations, table.schema, atomic=atomic) as (ddl, rows),
         Logged("compressed", ddl, table) as log,
@@ -54,9 +55,10 @@ def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
     atomic = op.strategy == "atomic"
     connection = _bind(operations)
     existing: Compressed[Any] = op.existing_type or _reading(op.type_, connection)  # type: ignore[assignment]
-    table, _ = check_decompress(
-        connection, op.table_name, op.column_name, op.type_, existing, schema=op.schema, atomic=atomic
-    )
+    with _read_only(connection):
+        table, _ = check_decompress(
+            connection, op.table_name, op.column_name, op.type_, existing, schema=op.schema, atomic=atomic
+        )
     with (
         _places(operations, table.schema, atomic=atomic) as (ddl, rows),
         Logged("decompressed", ddl, table) as log,
@@ -64,6 +66,19 @@ def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
         log.result = decompress_column(
             ddl, rows, table, op.column_name, op.type_, existing, _batching(op, log), atomic=atomic
         )
+
+
+@contextmanager
+def _read_only(connection: Connection) -> Iterator[None]:
+    """Leave the connection outside a transaction where it was outside before: SQLAlchemy begins one to read.
+
+    Alembic's autocommit block knows the transactions it began itself and stumbles over any other; operations
+    called outside ``run_migrations()`` would meet one.
+    """
+    was_in_transaction = connection.in_transaction()
+    yield
+    if not was_in_transaction:
+        connection.rollback()
 
 
 def _bind(operations: Operations) -> Connection:
