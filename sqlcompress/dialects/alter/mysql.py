@@ -98,9 +98,10 @@ class MySQLAlteration(Alteration):
         if column.invisible:
             parts.append("INVISIBLE")
         if column.comment:
-            literal = String().literal_processor(self.dialect)
-            assert literal is not None  # noqa: S101 - every dialect has one for String
-            parts.append(f"COMMENT {literal(column.comment)}")
+            # As SQLAlchemy's own DDL does it: quotes, percent signs, and backslashes where the server reads them.
+            compiler: Any = self.dialect.ddl_compiler(self.dialect, None)
+            literal = compiler.sql_compiler.render_literal_value(column.comment, String())
+            parts.append(f"COMMENT {literal}")
         return (
             f"ALTER TABLE {table.quoted(self.dialect)} MODIFY COLUMN {column.quoted(self.dialect)}"
             f" {' '.join(parts)}"

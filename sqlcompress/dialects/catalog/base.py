@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sqlcompress.dialects.catalog.words import mentions
 from sqlcompress.dialects.tables import Binds, Key
 from sqlcompress.errors import MigrationBlockedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy.engine import Connection, Row
+    from sqlalchemy.engine import Connection
 
     from sqlcompress.dialects.tables import Column, TableName
 
@@ -37,6 +36,10 @@ class Catalog:
         head, *rest = sql.split("?")
         text = head + "".join(binds.next() + part for part in rest)
         return [tuple(row) for row in self.connection.exec_driver_sql(text, values).all()]
+
+    def mentions(self, sql: str | None, *names: str) -> bool:
+        """Whether SQL that a person wrote holds every one of the names."""
+        return mentions(sql, *names, quoted=self.dialect.identifier_preparer.reserved_words)
 
     def table(self, name: str, schema: str | None) -> TableName:
         """The table, with the schema it stands in.

@@ -217,7 +217,7 @@ class MySQLCatalog(Catalog):
     def _generated(self, table: TableName, column: Column) -> Iterator[str]:
         for name, expression in self.query(
             "SELECT column_name AS n, generation_expression AS g FROM information_schema.columns"
-            " WHERE table_schema = ? AND table_name = ? AND generation_expression IS NOT NULL",
+            " WHERE table_schema = ? AND table_name = ? AND generation_expression <> ''",
             table.schema,
             table.name,
         ):
@@ -233,12 +233,12 @@ class MySQLCatalog(Catalog):
         ):
             if event == "UPDATE":
                 yield f"the trigger {name} fires for each rewritten row; drop it first"
-            elif mentions(_text(body), column.name):
+            elif self.mentions(_text(body), column.name):
                 yield f"the trigger {name} uses {column.name}; drop it first, or have it leave it out"
         for schema, name, definition in self.query(
             "SELECT table_schema AS s, table_name AS n, view_definition AS d FROM information_schema.views"
         ):
-            if mentions(_text(definition), table.name, column.name):
+            if mentions(_text(definition), str(table.schema), table.name, column.name):
                 yield f"the view {schema}.{name} reads {column.name} and would show compressed bytes; drop it first"
 
     def _storage(self, table: TableName, column: Column) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from sqlcompress.dialects.catalog.base import Catalog, FoundKey, no_column, no_table
-from sqlcompress.dialects.catalog.words import mentions
 from sqlcompress.dialects.tables import Column, Key, KeyColumn, Kind, TableName
 from sqlcompress.errors import MigrationBlockedError
 
@@ -157,7 +156,7 @@ class PostgreSQLCatalog(Catalog):
         ):
             if fires:
                 yield f"the trigger {name} fires for each rewritten row; drop or disable it first"
-            elif mentions(body, column.name):
+            elif self.mentions(body, column.name):
                 yield f"the function of the trigger {name} uses {column.name}; change it first"
         for (name,) in self.query(
             "SELECT rulename::text FROM pg_rewrite WHERE ev_class = ?::bigint AND ev_type = '2'", oid

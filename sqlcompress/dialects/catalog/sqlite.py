@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlcompress.dialects.catalog.base import Catalog, FoundKey, no_column, no_table
-from sqlcompress.dialects.catalog.words import groups_after, mentions, tokens
+from sqlcompress.dialects.catalog.words import groups_after, tokens
 from sqlcompress.dialects.tables import Column, Key, KeyColumn, Kind, TableName
 from sqlcompress.errors import MigrationBlockedError
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy.engine import Row
 
 _ROWID_NAMES = ("rowid", "_rowid_", "oid")
 
@@ -91,7 +87,7 @@ class SQLiteCatalog(Catalog):
         by_name = {other: sql for kind, other, _, sql in self._objects(table) if kind == "index"}
         for _, index, _, origin, _ in (row[:5] for row in self._pragma(table, "index_list")):
             columns = {row[2] for row in self._pragma(table, "index_xinfo", index) if row[5]}
-            if name in columns or mentions(by_name.get(index), name):
+            if name in columns or self.mentions(by_name.get(index), name):
                 what = {"pk": "primary key", "u": "unique constraint"}.get(origin, "index")
                 found.append(
                     f"the {what} {index} uses the column {name} and would order compressed bytes; drop it first"
@@ -125,16 +121,16 @@ class SQLiteCatalog(Catalog):
                     f"the column {name} has a collation of its own, which bytes do not follow; "
                     "rebuild the table without it"
                 )
-        elif kind == "table" and _is_full_text(sql) and mentions(sql.replace("'", '"'), table.name):
+        elif kind == "table" and _is_full_text(sql) and self.mentions(sql.replace("'", '"'), table.name):
             found.append(f"the full-text table {other} reads {table.name}; drop it first")
         elif kind == "trigger" and owner.casefold() == table.name.casefold():
             if _fires_on_update(sql, name):
                 found.append(f"the trigger {other} fires for each rewritten row; drop it first")
-            elif mentions(sql, name):
+            elif self.mentions(sql, name):
                 found.append(f"the trigger {other} uses {name}; drop it first, or have it leave {name} out")
-        elif kind == "trigger" and mentions(sql, table.name, name):
+        elif kind == "trigger" and self.mentions(sql, table.name, name):
             found.append(f"the trigger {other} uses {table.name}.{name}; drop it first")
-        elif kind == "view" and mentions(sql, table.name) and (mentions(sql, name) or "*" in sql):
+        elif kind == "view" and self.mentions(sql, table.name) and (self.mentions(sql, name) or "*" in sql):
             found.append(f"the view {other} reads {name} and would show compressed bytes; drop it first")
         return found
 

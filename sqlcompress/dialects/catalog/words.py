@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
 _TOKEN = re.compile(
     r"""
@@ -33,10 +33,24 @@ def tokens(sql: str) -> Iterator[tuple[str, bool]]:
             yield match["word"] or match["other"], False
 
 
-def mentions(sql: str | None, *names: str) -> bool:
-    """Whether ``sql`` holds every one of the names, in any case and any quotes."""
-    found = {token.casefold() for token, _ in tokens(sql or "")}
-    return all(name.casefold() in found for name in names)
+def mentions(sql: str | None, *names: str, quoted: Container[str] | None = None) -> bool:
+    """Whether ``sql`` holds every one of the names, in any case.
+
+    Args:
+        sql: A piece of SQL, or None.
+        names: The names.
+        quoted: Lower-case names that count only in quotes, such as the reserved words; None for all names,
+            where the server prints every name in quotes.
+    """
+    bare: set[str] = set()
+    in_quotes: set[str] = set()
+    for token, is_quoted in tokens(sql or ""):
+        (in_quotes if is_quoted else bare).add(token.casefold())
+    return all(
+        name.casefold() in in_quotes
+        or (quoted is not None and name.lower() not in quoted and name.casefold() in bare)
+        for name in names
+    )
 
 
 def groups_after(sql: str, keyword: str) -> Iterator[set[str]]:

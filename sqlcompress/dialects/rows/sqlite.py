@@ -34,6 +34,8 @@ class SQLiteRows(Rows):
         self._encoding = str(connection.exec_driver_sql("PRAGMA encoding").scalar_one())
 
     def open(self, connection: Connection) -> Connection:
+        if connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT":
+            return connection
         return connection.execution_options(isolation_level="AUTOCOMMIT")
 
     # SQLAlchemy's own transaction stays open around ours: on a database in memory it is Alembic's.
