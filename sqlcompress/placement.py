@@ -61,6 +61,8 @@ def _complete_created(table: Table, connection: Any, **kw: Any) -> None:
         if isinstance(getattr(column.type.dialect_impl(runner.dialect), "place", None), Place):
             statement = database.column_created(name, preparer.format_column(column))
             if statement is not None:
+                if preparer._double_percents:  # noqa: SLF001 - undone: compiling the DDL doubles them again
+                    statement = statement.replace("%%", "%")
                 runner.execute(DDL(statement.replace("%", "%%")))  # type: ignore[no-untyped-call]
 
 
