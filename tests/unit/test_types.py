@@ -201,7 +201,7 @@ def test_mariadb_is_mysql():
     ("name", "literal"),
     [
         ("sqlite", "X'6f6b27'"),
-        ("postgresql", "'\\x6f6b27'::bytea"),
+        ("postgresql", "decode('6f6b27', 'hex')"),
         ("mysql", "_binary X'6f6b27'"),
         ("mssql", "0x6f6b27"),
         ("oracle", "TO_BLOB(HEXTORAW('6f6b27'))"),
