@@ -29,7 +29,7 @@ def start(kind: Kind, running: ExitStack) -> URL:
         raise Unavailable("the package testcontainers is not installed")
     from testcontainers.core.container import DockerContainer
 
-    is_local = _engine_is_local()
+    on_loopback = _is_reached_on_loopback()
     image = os.environ.get(kind.image_variable) or kind.image
     password = secrets.token_hex(16)
     container = DockerContainer(image, docker_client_kw={"timeout": _SILENCE_SECONDS})
@@ -42,45 +42,46 @@ def start(kind: Kind, running: ExitStack) -> URL:
         container.with_env("MARIADB_ROOT_PASSWORD", password)
         container.with_command(" ".join(SETTINGS))
     else:
-        # No password: MySQL's exchange of one needs the package cryptography or TLS.
-        port, user, database, password = 3306, "root", None, ""
-        container.with_env("MYSQL_ALLOW_EMPTY_PASSWORD", "yes")
+        port, user, database = 3306, "root", None
+        container.with_env("MYSQL_ROOT_PASSWORD", password)
         container.with_command(" ".join((*SETTINGS, *MYSQL_SETTINGS)))
-    # An engine on this machine publishes on the loopback interface only, on a port of its choice.
     bindings: dict[str, Any] = container.ports
-    bindings[str(port)] = ("127.0.0.1", None) if is_local else None
+    bindings[str(port)] = ("127.0.0.1", None) if on_loopback else None  # None: a port of the engine's choice
     try:
         running.enter_context(container)
         host, published = container.get_container_host_ip(), int(container.get_exposed_port(port))
     except Exception as error:  # docker, requests, urllib3 and testcontainers each have their own
         raise Unavailable(f"{image} does not start: {_first_line(error)}") from error
-    if host == "localhost" and is_local:
-        host = "127.0.0.1"
-    url = URL.create(kind.drivername(kind.sync_drivers[0]), user, password or None, host, published, database)
+    if on_loopback:
+        host = "127.0.0.1"  # for MySQL's clients localhost means a socket file
+    url = URL.create(kind.drivername(kind.sync_drivers[0]), user, password, host, published, database)
     if kind.name != "postgresql":
         url = url.update_query_dict({"charset": "utf8mb4"})
     login.wait_until_ready(kind, url, _START_SECONDS, lambda: _is_running(container))
     return url
 
 
-def _engine_is_local() -> bool:
-    """Whether the engine is on this machine.
+def _is_reached_on_loopback() -> bool:
+    """Whether containers' ports are reached on this machine's loopback interface.
+
+    They are not where the engine is on another machine, nor from inside a container.
 
     Raises:
         Unavailable: no engine answers.
     """
+    from testcontainers.core.config import ConnectionMode
     from testcontainers.core.docker_client import DockerClient
 
     try:
-        client = DockerClient(timeout=_ENGINE_SECONDS).client
+        engine = DockerClient(timeout=_ENGINE_SECONDS)
         try:
-            client.ping()
-            address = str(client.api.base_url)
+            engine.client.ping()
+            is_direct = engine.get_connection_mode() is ConnectionMode.docker_host
+            return is_direct and engine.host() in {"localhost", "127.0.0.1"}
         finally:
-            client.close()
+            engine.client.close()
     except Exception as error:  # as above
         raise Unavailable(f"no engine answers ({type(error).__name__})") from error
-    return address.startswith("http+docker")  # docker-py's name for a socket file or a Windows pipe
 
 
 def _is_running(container: Any) -> bool:

@@ -52,6 +52,8 @@ def wait_until_ready(kind: Kind, url: URL, seconds: float, still_running: Callab
             if time.monotonic() > deadline:
                 last = str(error.orig).strip().splitlines()[0]
                 raise Unavailable(f"no login within {seconds:.0f} s: {last}") from None
+        except (ImportError, RuntimeError) as error:  # the driver, or a package it needs for this login
+            raise Unavailable(str(error)) from None
         else:
             return
         time.sleep(_INTERVAL)
