@@ -32,7 +32,6 @@ FLOORS = {
     "sql": 8,
     "guard": 8,
     "engine": 8,
-    "guard": 8,
     "": 9,  # the package itself, which gathers the public names
     "jobs": 9,
     "alembic": 10,
