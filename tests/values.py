@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import base64
 import gzip
+import inspect
 import json
 import random
 import zlib
 
 import zstandard
 from hypothesis import strategies as st
+from sqlalchemy import Insert
 
 from sqlcompress import Dictionary, Gzip, Zlib, Zstd
 from sqlcompress.frames import MAGICS
+
+#: For ``returning()``, which takes it from SQLAlchemy 2.0.10 on.
+IN_ORDER = (
+    {"sort_by_parameter_order": True}
+    if "sort_by_parameter_order" in inspect.signature(Insert.returning).parameters
+    else {}
+)
 
 
 def document(number: int) -> dict[str, object]:

@@ -199,7 +199,7 @@ def test_through_the_orm_nothing_is_half_written(engine):
         assert session.scalars(select(Item)).all() == []
         session.add(Item(id=1, d="good"))
         session.commit()
-        assert session.get_one(Item, 1).d == "good"
+        assert session.get(Item, 1).d == "good"
     mapper.dispose()
 
 

@@ -230,7 +230,7 @@ def test_changes_inside_a_document_are_seen(engine, mutable):
     with Session(engine) as session:
         session.add(Item(id=1, d={"a": 1}, l=[1]))
         session.commit()
-        item = session.get_one(Item, 1)
+        item = session.get(Item, 1)
         item.d["b"] = 2
         item.l.append(2)
         assert item in session.dirty

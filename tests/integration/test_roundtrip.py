@@ -31,6 +31,7 @@ from tests.values import (
     BEGINNINGS,
     DICTIONARY,
     DISGUISES,
+    IN_ORDER,
     binaries,
     dense_text,
     incompressible,
@@ -113,7 +114,7 @@ def test_any_values_through_the_orm(tables, body, meta, data):
         session.add(Article(id=1, body=body, meta=meta, data=data))
         session.flush()
         session.expire_all()
-        article = session.get_one(Article, 1)
+        article = session.get(Article, 1)
         assert (article.body, article.meta, article.data) == (body, meta, data)
         assert json.dumps(article.meta) == json.dumps(meta)
         article.body, article.meta, article.data = body + "x", [meta, 1], data + b"\0"
@@ -221,7 +222,7 @@ def test_each_driver(driver_engine: Engine):
         connection.execute(insert(table), ROWS)
         if connection.dialect.insert_executemany_returning:
             more = [{**row, "id": row["id"] + 10} for row in ROWS]
-            returned = connection.execute(insert(table).returning(table, sort_by_parameter_order=True), more)
+            returned = connection.execute(insert(table).returning(table, **IN_ORDER), more)
             assert [row._asdict() for row in returned] == more
             connection.execute(table.delete().where(table.c.id > 10))
     with driver_engine.connect() as connection:

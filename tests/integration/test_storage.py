@@ -23,7 +23,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from sqlcompress import CompressedBinary, CompressedJSON, CompressedText, Zstd
 from sqlcompress.frames import is_framed
-from tests.values import DICTIONARY, document
+from tests.values import DICTIONARY, IN_ORDER, document
 
 LONG = "a text that says the same thing again and again " * 30
 
@@ -173,9 +173,7 @@ def test_rows_that_insert_returns_to_the_orm(articles):
         )
         assert one.scalar() == ROWS[0]["body"]
         many = [{**row, "id": row["id"] + 100, "title": None} for row in ROWS]
-        columns = insert(Article).returning(
-            Article.id, Article.meta, Article.body, sort_by_parameter_order=True
-        )
+        columns = insert(Article).returning(Article.id, Article.meta, Article.body, **IN_ORDER)
         got = session.execute(columns, many).all()
         assert [tuple(row) for row in got] == [(row["id"], row["meta"], row["body"]) for row in many]
         upper = session.scalars(
@@ -189,7 +187,7 @@ def test_rows_that_insert_returns_to_the_orm(articles):
 def test_rows_that_insert_returns_to_core(articles):
     returns(articles)
     with articles.begin() as connection:
-        statement = insert(ARTICLES).returning(ARTICLES, sort_by_parameter_order=True)
+        statement = insert(ARTICLES).returning(ARTICLES, **IN_ORDER)
         assert [row._asdict() for row in connection.execute(statement, ROWS)] == ROWS
 
 
@@ -240,7 +238,7 @@ def test_a_copy_from_one_column_to_another_keeps_the_stored_bytes(articles):
 def test_updates_of_rows_in_memory(articles, synchronize):
     with Session(articles) as session:
         session.execute(insert(Article), ROWS)
-        article = session.get_one(Article, 1)
+        article = session.get(Article, 1)
         statement = update(Article).where(Article.id == 1).values(body=LONG, meta={"a": 1}, data=b"d" * 99)
         session.execute(statement, execution_options={"synchronize_session": synchronize})
         if synchronize is False:
@@ -248,7 +246,7 @@ def test_updates_of_rows_in_memory(articles, synchronize):
         assert (article.body, article.meta, article.data) == (LONG, {"a": 1}, b"d" * 99)
         session.execute(update(Article), [{"id": 1, "body": "by key"}, {"id": 2, "body": None}])
         session.expire_all()
-        assert [session.get_one(Article, key).body for key in (1, 2)] == ["by key", None]
+        assert [session.get(Article, key).body for key in (1, 2)] == ["by key", None]
         missing = session.scalars(select(Article.id).where(Article.body.is_(None))).all()
         assert missing == [2]
         assert len(session.scalars(select(Article.id).where(Article.body != None)).all()) == 10  # noqa: E711
