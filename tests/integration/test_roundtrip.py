@@ -179,7 +179,7 @@ def test_a_value_over_64_kb_that_does_not_shrink(tables, codec):
 
 @pytest.fixture
 def large_packets(database, engine):
-    """The server takes statements of 64 MB, as one has to be set for values of 20 MB; others are as they are."""
+    """An engine whose server takes statements of 64 MB, as has to be set for values of 20 MB."""
     if database not in {"mariadb", "mysql"}:
         yield engine
         return
