@@ -7,17 +7,20 @@ from importlib import import_module
 
 from tests.servers.kinds import DRIVER_MODULES, KINDS, Misconfigured, Unavailable
 
+#: Programs of others that tests read values with; the tests look for them themselves.
+PROGRAMS = frozenset({"node", "zstd"})
+
 _REQUIRE = "SQLCOMPRESS_TEST_REQUIRE"
 _DATABASES = "SQLCOMPRESS_TEST_DATABASES"
 
 
 def required() -> frozenset[str]:
-    """The databases and drivers in SQLCOMPRESS_TEST_REQUIRE, separated by commas there.
+    """The databases, drivers and programs in SQLCOMPRESS_TEST_REQUIRE, separated by commas there.
 
     Raises:
-        Misconfigured: a name is neither a database nor a driver.
+        Misconfigured: a name is none of them.
     """
-    return _names(_REQUIRE, {*KINDS, *DRIVER_MODULES})
+    return _names(_REQUIRE, {*KINDS, *DRIVER_MODULES, *PROGRAMS})
 
 
 def chosen() -> tuple[str, ...]:

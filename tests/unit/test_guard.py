@@ -239,6 +239,7 @@ def test_install_takes_engines_only_and_leaves_others_alone():
 
 
 def test_install_takes_async_engines():
+    pytest.importorskip("aiosqlite")
     engine = create_async_engine("sqlite+aiosqlite://")
     assert install(engine) is engine
     assert issubclass(engine.sync_engine.dialect.statement_compiler, Guard)
