@@ -6,7 +6,7 @@ import random
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sqlcompress.jobs.conversions import Conversion
     from sqlcompress.jobs.rewrite import Walk
     from sqlcompress.jobs.tally import Tally
+
+_T = TypeVar("_T")
 
 # Ten tries with a wait that doubles from 20 ms to 5 s: 25 s in all, beside the server's own lock wait.
 _TRIES = 10
@@ -148,19 +150,17 @@ class Batches:
 
     def count(self) -> int | None:
         """Rows to come."""
-        self._begin()
-        try:
-            return self._rows.total(self.open())
-        finally:
-            self._commit()
+        return self._with_retries(lambda: self._asked(self._rows.total))
 
     def largest(self) -> KeyValue | None:
         """The last key of the table as it is now."""
+        return self._with_retries(lambda: self._asked(self._rows.largest))
+
+    def _asked(self, question: Callable[[Connection], _T]) -> _T:
         self._begin()
-        try:
-            return self._rows.largest(self.open())
-        finally:
-            self._commit()
+        answer = question(self.open())
+        self._commit()
+        return answer
 
     # Work -------------------------------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class Batches:
             total += len(change.value)
         return parts
 
-    def _with_retries(self, read: Callable[[], list[Row]]) -> list[Row]:
+    def _with_retries(self, read: Callable[[], _T]) -> _T:
         tries = 0
         while True:
             try:
