@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlcompress.errors import MissingDependencyError
 
 try:
-    # First of all: Alembic loads our plugin while it is being imported itself, and its parts import each other
-    # in the one order that this line begins.
+    # First of all: Alembic loads our plugin while it is being imported itself, and its parts import each
+    # other in the one order that this line begins.
     import alembic  # noqa: F401
 except ModuleNotFoundError as error:
     if error.name != "alembic":

@@ -69,8 +69,8 @@ class Logged:
             return
         result = self.result
         _LOG.info(
-            "%s: %s %s rows of %s read, %s -> %s, in %.1f s. The files do not shrink by themselves; %s gives the "
-            "space back.",
+            "%s: %s %s rows of %s read, %s -> %s, in %.1f s. The files do not shrink by themselves; %s gives "
+            "the space back.",
             self._table,
             self._verb,
             f"{result.rows_written:,}",

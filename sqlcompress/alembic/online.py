@@ -9,6 +9,7 @@ from sqlalchemy import JSON
 from sqlalchemy.types import LargeBinary, _Binary
 
 from sqlcompress.alembic.log import Logged
+from sqlcompress.dialects.alter import alteration_of
 from sqlcompress.errors import MigrationBlockedError
 from sqlcompress.jobs.column import Batching, compress_column, decompress_column
 from sqlcompress.jobs.preflight import check_compress, check_decompress
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from sqlcompress.compressed import Compressed
 
 _NO_AUTOCOMMIT = (
-    'the batches of strategy="rewrite" are committed one by one, and this environment runs all migrations in a '
-    "transaction of its own that cannot be interrupted (env.py with engine.begin(), or a connection in a "
+    'the batches of strategy="rewrite" are committed one by one, and this environment runs all migrations in '
+    "a transaction of its own that cannot be interrupted (env.py with engine.begin(), or a connection in a "
     'transaction). Use strategy="atomic", or let env.py use "with connectable.connect() as connection" and '
     '"with context.begin_transaction()", as Alembic\'s own template does'
 )
@@ -119,20 +120,7 @@ def _places(
         raise MigrationBlockedError(_NO_AUTOCOMMIT, (_NO_AUTOCOMMIT,)) from error
     try:
         connection = _bind(operations)
-        yield connection, connection if _must_share(connection, schema) else connection.engine
+        shared = alteration_of(connection.dialect).needs_same_connection(connection, schema)
+        yield connection, connection if shared else connection.engine
     finally:
         block.__exit__(None, None, None)
-
-
-def _must_share(connection: Connection, schema: str | None) -> bool:
-    """Whether another connection would lead to another database: SQLite in memory, or an attached file."""
-    driver: Any = connection.connection.driver_connection
-    if connection.dialect.name != "sqlite":
-        return False
-    if schema not in {None, "main"}:
-        return True
-    files = connection.exec_driver_sql("PRAGMA database_list").all()
-    if not any(name == "main" and file for _, name, file in files):
-        return True
-    with connection.engine.connect() as other:
-        return other.connection.driver_connection is driver

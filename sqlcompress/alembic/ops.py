@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from alembic.operations.base import Operations
 from alembic.operations.ops import MigrateOperation
+from sqlalchemy.types import to_instance
 
 from sqlcompress.alembic.online import compress_online, decompress_online
 from sqlcompress.alembic.script import compress_in_script, refuse_in_script
@@ -43,8 +44,8 @@ class _ColumnOp(MigrateOperation):
             raise ValueError("batch_bytes and workers are at least 1, pause_seconds at least 0")
         self.table_name = table_name
         self.column_name = column_name
-        self.type_ = type_() if isinstance(type_, type) else type_
-        self.existing_type = existing_type() if isinstance(existing_type, type) else existing_type
+        self.type_: TypeEngine[Any] = to_instance(type_)
+        self.existing_type = None if existing_type is None else to_instance(existing_type)
         self.existing_nullable = existing_nullable
         self.schema = schema
         self.strategy = strategy
@@ -91,6 +92,7 @@ class CompressColumnOp(_ColumnOp):
         Killed at any moment, it goes on from there when ``alembic upgrade`` runs again.
 
         Args:
+            operations: Given by Alembic.
             table_name: The table.
             column_name: The column.
             type_: The compressed type.
@@ -185,6 +187,7 @@ class DecompressColumnOp(_ColumnOp):
         Every row is decoded and measured against ``type_`` before anything changes.
 
         Args:
+            operations: Given by Alembic.
             table_name: The table.
             column_name: The column.
             type_: The plain type the column gets.

@@ -11,7 +11,6 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-
 from sqlcompress.alembic import ops, render
 
 if TYPE_CHECKING:

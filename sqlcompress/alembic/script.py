@@ -38,8 +38,8 @@ def compress_in_script(operations: Operations, op: CompressColumnOp) -> None:
     column = Column(op.column_name, kind, "", nullable=op.existing_nullable is not False)
     name = TableName(op.table_name, op.schema)
     operations.migration_context.impl.static_output(
-        f"-- !!! sqlcompress: the rows of {_one_line(str(name))}.{_one_line(op.column_name)} are NOT compressed by "
-        "this script.\n"
+        f"-- !!! sqlcompress: the rows of {_one_line(str(name))}.{_one_line(op.column_name)} are NOT "
+        "compressed by this script.\n"
         "-- !!! They stay readable as they are. To compress them, run this revision online instead, or call\n"
         "-- !!! sqlcompress.jobs.rewrite.rewrite(engine, table, column, convert=Compress(type)) afterwards.\n"
         + (
@@ -60,8 +60,8 @@ def refuse_in_script(op: DecompressColumnOp) -> None:
         MigrationBlockedError: Always.
     """
     raise _blocked(
-        f"{op.table_name}.{op.column_name}: a script cannot decompress rows, and the type change would fail or "
-        "mangle them; run this downgrade online"
+        f"{op.table_name}.{op.column_name}: a script cannot decompress rows, and the type change would fail "
+        "or mangle them; run this downgrade online"
     )
 
 

@@ -1,0 +1,1 @@
+"""Long work over whole tables, independent of who starts it."""

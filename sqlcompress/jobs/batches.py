@@ -13,9 +13,10 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
 from sqlcompress.dialects.rows import Change
 from sqlcompress.errors import DecodeError, MigrationFailedError
+from sqlcompress.jobs.pages import PageSize, read_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
 
     from sqlcompress.dialects.rows import KeyValue, Row, Rows
     from sqlcompress.jobs.conversions import Conversion
@@ -29,35 +30,6 @@ _TRIES = 10
 _FIRST_WAIT, _LONGEST_WAIT = 0.02, 5.0
 # A server that refuses one row after the other has another trouble than those rows.
 _REFUSED_IN_A_ROW = 100
-
-
-class PageSize:
-    """How many rows to ask for, learnt from the rows seen so far."""
-
-    def __init__(self, rows: int, bytes_: int, statement_bytes: int | None) -> None:
-        self.rows = rows
-        # Drivers that write values into the text of the statement need up to two bytes for one.
-        self.bytes = bytes_ if statement_bytes is None else max(1, min(bytes_, statement_bytes // 3))
-        self.value_bytes = statement_bytes
-        self._mean = 0.0
-
-    @property
-    def limit(self) -> int:
-        """Rows of the next page."""
-        if not self._mean:
-            return self.rows
-        return max(1, min(self.rows, int(self.bytes / self._mean)))
-
-    @property
-    def inline_bytes(self) -> int:
-        """Longest value that comes along with its page: a page takes four times the budget at most."""
-        return min(2**31 - 1, max(1024, 4 * self.bytes // self.limit))
-
-    def learn(self, sizes: Sequence[int]) -> None:
-        """Take the sizes of a page into account, as they come: newer pages weigh more."""
-        if sizes:
-            mean = max(1.0, sum(sizes) / len(sizes))
-            self._mean = mean if not self._mean else 0.5 * self._mean + 0.5 * mean
 
 
 @dataclass
@@ -187,7 +159,9 @@ class Batches:
             self._rollback()
             raise
 
-    def _finish(self, page: list[Row], after: KeyValue | None) -> None:
+    def _finish(  # noqa: C901 - one loop with one state: what is left of the span
+        self, page: list[Row], after: KeyValue | None
+    ) -> None:
         """Rewrite a page that is read and locked; on trouble read what is left of its span again."""
         end = page[-1].key
         tries = 0
@@ -280,56 +254,12 @@ class Batches:
         while True:
             try:
                 return read()
-            except DBAPIError as error:
+            except DBAPIError as error:  # noqa: PERF203 - the loop is for the exception
                 self._rollback()
                 if not self._own_transactions or not self._rows.is_transient(error) or tries >= _TRIES:
                     raise
                 tries += 1
                 _wait(tries)
-
-
-def read_page(
-    connection: Connection,
-    rows: Rows,
-    size: PageSize,
-    after: KeyValue | None,
-    upto: KeyValue | None,
-    limit: int | None = None,
-    *,
-    lock: bool,
-) -> list[Row]:
-    """The next rows within the budget, with their values; at least one where there is one.
-
-    A value that the server could not hand over stays None.
-    """
-    found = rows.page(connection, after, upto, limit or size.limit, size.inline_bytes, lock=lock)
-    size.learn([row.size for row in found])
-    page: list[Row] = []
-    total = 0
-    for row in found:
-        if any(part is None for part in row.key):
-            raise MigrationFailedError(
-                f"{rows.table}: the driver gave no value for a part of the key "
-                "(a date such as 0000-00-00); correct that key first"
-            )
-        if page and total + row.size > size.bytes:
-            break
-        page.append(row)
-        total += row.size
-    at_most = size.value_bytes
-    long = [row for row in page if row.value is None and (at_most is None or row.size < at_most)]
-    if long:
-        values = {row.key: row for row in rows.values(connection, long)}
-        page = [values.get(row.key, row) for row in page]
-    return page
-
-
-def pages(connection: Connection, rows: Rows, size: PageSize) -> Iterator[Row]:
-    """Every row that is to be read, in key order, unlocked."""
-    after: KeyValue | None = None
-    while page := read_page(connection, rows, size, after, None, lock=False):
-        yield from page
-        after = page[-1].key
 
 
 def _wait(tries: int) -> None:

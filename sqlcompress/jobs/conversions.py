@@ -52,6 +52,7 @@ class Compress:
         self._unframe = unframer(type_.max_size, dictionaries_of(type_.codec))
 
     def todo(self, rows: Rows) -> str | None:
+        """As for Conversion."""
         if self.each_once:
             return None
         if self.type.legacy:
@@ -64,10 +65,12 @@ class Compress:
         return left if binary is None else f"(NOT ({binary}) OR {left})"
 
     def writes(self, rows: Rows) -> StoredAs:
+        """As for Conversion."""
         del rows
         return "binary"
 
     def convert(self, stored: bytes) -> bytes:
+        """As for Conversion."""
         if self._is_plain_text and not stored.startswith(MAGICS):
             # The common case, flat: what the rest of this method would do, at half the cost.
             checked_utf8(stored)
@@ -77,19 +80,9 @@ class Compress:
             if self._unframe(new) != stored:
                 raise CorruptValueError(_NOT_THE_SAME)
             return new
-        if self.each_once:
-            plain = stored
-        elif is_framed(stored):
-            try:
-                self._frames_only.from_stored(stored)
-            except DecodeError:
-                if not self.type.legacy:
-                    raise
-                plain = self.type.from_stored(stored)
-            else:
-                return stored
-        else:
-            plain = self.type.from_stored(stored) if self.type.legacy else stored
+        plain = self._plain_of(stored)
+        if plain is None:
+            return stored
         new = self.type.to_stored(plain)
         if new == stored:
             return stored
@@ -98,6 +91,20 @@ class Compress:
         ):
             raise CorruptValueError(_NOT_THE_SAME)
         return new
+
+    def _plain_of(self, stored: bytes) -> bytes | None:
+        """The plain value to frame, or None for a frame that reads back: it is done."""
+        if self.each_once:
+            return stored
+        if not is_framed(stored):
+            return self.type.from_stored(stored) if self.type.legacy else stored
+        try:
+            self._frames_only.from_stored(stored)
+        except DecodeError:
+            if not self.type.legacy:
+                raise
+            return self.type.from_stored(stored)
+        return None
 
 
 class Decompress:
@@ -108,14 +115,17 @@ class Decompress:
         self.each_once = each_once
 
     def todo(self, rows: Rows) -> str | None:
+        """As for Conversion."""
         if self.each_once:
             return None
         return rows.is_binary_sql() or rows.framed_sql()
 
     def writes(self, rows: Rows) -> StoredAs:
+        """As for Conversion."""
         return rows.plain_stored_as if self.type.is_text else "binary"
 
     def convert(self, stored: bytes) -> bytes:
+        """As for Conversion."""
         # The decoder checks lengths and checksums; a second decoding would run the same code again.
         plain = self.type.from_stored(stored)
         return stored if plain == stored else plain

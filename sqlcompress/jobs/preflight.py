@@ -8,8 +8,8 @@ from sqlcompress.dialects.alter import TargetType, alteration_of
 from sqlcompress.dialects.catalog import catalog_of
 from sqlcompress.dialects.rows import rows_of
 from sqlcompress.errors import DecodeError, MigrationBlockedError
-from sqlcompress.jobs.batches import PageSize, pages
 from sqlcompress.jobs.keys import key_of
+from sqlcompress.jobs.pages import PageSize, pages
 from sqlcompress.types import CompressedBinary
 
 if TYPE_CHECKING:
@@ -79,8 +79,9 @@ def check_decompress(
         change = alteration.to_plain(connection, found, described, target)
         if change:
             blockers.append(
-                f"changing the type to {target.sql} commits half of the work, and a rerun could not tell which "
-                "values are plain; name the type the column has now (LONGBLOB) and change it in a later revision"
+                f"changing the type to {target.sql} commits half of the work, and a rerun could not tell "
+                "which values are plain; name the type the column has now (LONGBLOB) and change it in a "
+                "later revision"
             )
     _raise(found, column, blockers)
     if described.kind == "binary" or not alteration.changes_type:
@@ -106,10 +107,11 @@ def _common(
 def _binary_needs_atomic(type_: Compressed[Any], *, atomic: bool) -> list[str]:
     if not isinstance(type_, CompressedBinary) or atomic:
         return []
-    return [
-        "a binary value may begin like a frame without being one, so that a second run could not tell what is "
-        'done; use strategy="atomic", which converts all rows in one transaction'
-    ]
+    sentence = (
+        "a binary value may begin like a frame without being one, so that a second run could not tell what "
+        'is done; use strategy="atomic", which converts all rows in one transaction'
+    )
+    return [sentence]
 
 
 def _misfits(
@@ -141,7 +143,8 @@ def _misfits(
                 shown.append(repr(row.key[0] if len(row.key) == 1 else row.key))
     return [
         f"{count:,} row{'s' if count > 1 else ''}: the value {reason}; by key: {', '.join(keys[reason])}"
-        f"{', …' if count > len(keys[reason]) else ''}; change these rows, or choose a wider type than {target.sql}"
+        f"{', …' if count > len(keys[reason]) else ''}; change these rows, or choose a wider type than "
+        f"{target.sql}"
         for reason, count in counts.items()
     ]
 

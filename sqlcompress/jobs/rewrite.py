@@ -11,8 +11,9 @@ from sqlalchemy.engine import Connection, Engine
 
 from sqlcompress.dialects.rows import rows_of
 from sqlcompress.errors import MigrationFailedError
-from sqlcompress.jobs.batches import Batches, PageSize
+from sqlcompress.jobs.batches import Batches
 from sqlcompress.jobs.keys import key_of
+from sqlcompress.jobs.pages import PageSize
 from sqlcompress.jobs.progress import current_callback
 from sqlcompress.jobs.tally import Tally
 
@@ -83,8 +84,8 @@ def rewrite(
             memory is in use.
         pause_seconds: Seconds to rest between two batches.
         workers: Threads, each with a connection of its own: while one waits for the server the other
-            compresses (1.5 times the speed of one on MariaDB, more bring little). Asynchronous drivers, SQLite
-            and a job on a given connection use one.
+            compresses (1.5 times the speed of one on MariaDB, more bring little). Asynchronous drivers,
+            SQLite and a job on a given connection use one.
         own_transactions: Commit each batch.
         progress: Called after each batch; None for that of
             :func:`~sqlcompress.jobs.progress.reporting_to`.

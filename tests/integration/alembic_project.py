@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 STOCK = Path(__file__).parents[2] / "migrations"
 
-_REVISION = '''
+_REVISION = """
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql, postgresql
@@ -31,7 +31,7 @@ def upgrade():
 
 def downgrade():
     {down}
-'''
+"""
 
 
 class Project:

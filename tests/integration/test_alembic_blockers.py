@@ -16,7 +16,10 @@ POSTGRESQL = {
     "unique": (["ALTER TABLE t ADD CONSTRAINT uq UNIQUE (d)"], "constraint uq"),
     "check": (["ALTER TABLE t ADD CONSTRAINT ck CHECK (length(d) > 0)"], "constraint ck"),
     "foreign key": (
-        ["CREATE TABLE p (k text PRIMARY KEY)", "ALTER TABLE t ADD CONSTRAINT fk FOREIGN KEY (d) REFERENCES p"],
+        [
+            "CREATE TABLE p (k text PRIMARY KEY)",
+            "ALTER TABLE t ADD CONSTRAINT fk FOREIGN KEY (d) REFERENCES p",
+        ],
         "constraint fk",
     ),
     "generated": (["ALTER TABLE t ADD g int GENERATED ALWAYS AS (length(d)) STORED"], "column g"),
@@ -38,8 +41,10 @@ POSTGRESQL = {
     ),
     "body of a trigger": (
         [
-            "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS"
-            " 'BEGIN NEW.other := length(NEW.d); RETURN NEW; END'",
+            (
+                "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS"
+                " 'BEGIN NEW.other := length(NEW.d); RETURN NEW; END'"
+            ),
             "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f()",
         ],
         "trigger tr",
@@ -103,20 +108,32 @@ SQLITE = {
         ["CREATE TRIGGER tr AFTER INSERT ON t BEGIN UPDATE t SET other = length(NEW.d); END"],
         "trigger tr",
     ),
-    "check": (["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT CHECK (length(d) > 0))"], "CHECK"),
+    "check": (
+        ["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT CHECK (length(d) > 0))"],
+        "CHECK",
+    ),
     "generated": (
         ["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT, g AS (length(d)))"],
         "generated column",
     ),
     "strict": (["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT) STRICT"], "STRICT"),
-    "collation": (["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT COLLATE NOCASE)"], "collation"),
-    "unique": (["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT UNIQUE)"], "unique constraint"),
+    "collation": (
+        ["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT COLLATE NOCASE)"],
+        "collation",
+    ),
+    "unique": (
+        ["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT UNIQUE)"],
+        "unique constraint",
+    ),
     "foreign key": (
         ["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT REFERENCES p (k))"],
         "foreign key from d",
     ),
     "other type": (["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, d INTEGER)"], "INTEGER"),
-    "full text": (["CREATE VIRTUAL TABLE ft USING fts5 (d, content='t', content_rowid='id')"], "full-text table ft"),
+    "full text": (
+        ["CREATE VIRTUAL TABLE ft USING fts5 (d, content='t', content_rowid='id')"],
+        "full-text table ft",
+    ),
     "no key": (
         ["DROP TABLE t", "CREATE TABLE t (rowid TEXT, _rowid_ TEXT, oid TEXT, d TEXT)"],
         "no usable key",
@@ -224,7 +241,7 @@ def test_env_with_its_own_transaction_is_explained(engine):
         connection.execute(sa.text("CREATE TABLE t (id int PRIMARY KEY, d text)"))
     with engine.begin() as connection:
         operations = Operations(MigrationContext.configure(connection))
-        with pytest.raises(MigrationBlockedError, match="env.py"):
+        with pytest.raises(MigrationBlockedError, match=r"env\.py"):
             operations.compress_column("t", "d", type_=CompressedText())
     assert "TEXT" in str(sa.inspect(engine).get_columns("t")[1]["type"]).upper()
 
@@ -272,7 +289,9 @@ def test_downgrade_on_sqlite(engine, database_url, tmp_path, strategy):
 
 
 def looks_before_it_leaps(engine, database_url, tmp_path, target, texts, named, strategy):
-    t = sa.Table("t", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("d", CompressedText()))
+    t = sa.Table(
+        "t", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("d", CompressedText())
+    )
     t.create(engine)
     with engine.begin() as connection:
         connection.execute(t.insert(), [{"id": i + 1, "d": text} for i, text in enumerate([*texts, "12"])])

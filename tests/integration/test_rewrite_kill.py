@@ -103,7 +103,7 @@ def test_killed_and_run_again(engine, database_url, tmp_path, strategy):
         assert version(engine) == "2"
     project.downgrade("1")
     with engine.connect() as connection:
-        assert {key: value for key, value in connection.execute(sa.select(t))} == texts
+        assert dict(iter(connection.execute(sa.select(t)))) == texts
 
 
 def raw(engine):

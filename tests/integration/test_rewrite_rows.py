@@ -71,12 +71,16 @@ def test_each_row_is_visited_once_by_a_key_of(engine, database, kind):
     result = rewrite(engine, "t", "d", convert=Compress(TYPE), batch_rows=7)
     assert (result.rows_seen, result.rows_written, result.passes) == (len(keys), len(keys), 2)
     found = values(engine, t)
-    assert {k: TYPE.from_stored(v).decode() for k, v in found.items()} == {k: text(n) for n, k in enumerate(keys)}
+    assert {k: TYPE.from_stored(v).decode() for k, v in found.items()} == {
+        k: text(n) for n, k in enumerate(keys)
+    }
     assert rewrite(engine, "t", "d", convert=Compress(TYPE), batch_rows=7).rows_seen == 0
 
 
 def test_a_composite_key_and_a_unique_index(engine, database):
-    text_type = sa.String(20, collation="utf8mb4_unicode_ci") if database in {"mysql", "mariadb"} else sa.String(20)
+    text_type = (
+        sa.String(20, collation="utf8mb4_unicode_ci") if database in {"mysql", "mariadb"} else sa.String(20)
+    )
     one = table(
         engine,
         sa.Column("a", sa.Integer, primary_key=True, autoincrement=False),
@@ -92,7 +96,9 @@ def test_a_composite_key_and_a_unique_index(engine, database):
     )
     rows = [(a, b, c) for a in range(4) for b in ("", "a", "ß", "Z", "é") for c in range(5)]
     with engine.begin() as connection:
-        connection.execute(one.insert(), [{"a": a, "b": b, "c": c, "d": text(a).encode()} for a, b, c in rows])
+        connection.execute(
+            one.insert(), [{"a": a, "b": b, "c": c, "d": text(a).encode()} for a, b, c in rows]
+        )
         connection.execute(two.insert(), [{"x": i, "y": f"{i}", "d": text(i).encode()} for i in range(100)])
     for name in ("t", "two"):
         result = rewrite(engine, name, "d", convert=Compress(TYPE), batch_rows=7)
@@ -111,7 +117,9 @@ def test_a_composite_key_and_a_unique_index(engine, database):
 )
 def test_sqlite_keys(engine, columns):
     with engine.begin() as connection:
-        connection.exec_driver_sql(f"CREATE TABLE t ({columns}\n)" if "--" not in columns else f"CREATE TABLE t ({columns[:-3]}")
+        connection.exec_driver_sql(
+            f"CREATE TABLE t ({columns}\n)" if "--" not in columns else f"CREATE TABLE t ({columns[:-3]}"
+        )
         names = "id, n, d" if ", n " in columns else "id, d"
         for i in range(100):
             key = None if "may hold" in columns and i % 2 else f"{'aB'[i % 2]}{i}"
@@ -125,7 +133,9 @@ def test_no_key_is_refused(engine, database):
     if database == "sqlite":
         pytest.skip("every table without a key of its own has a rowid")
     with engine.begin() as connection:
-        connection.execute(sa.text(f"CREATE TABLE t (id int UNIQUE, d {'bytea' if database == 'postgresql' else 'blob'})"))
+        connection.execute(
+            sa.text(f"CREATE TABLE t (id int UNIQUE, d {'bytea' if database == 'postgresql' else 'blob'})")
+        )
     with pytest.raises(MigrationBlockedError, match="primary key"):
         rewrite(engine, "t", "d", convert=Compress(TYPE))
 
@@ -173,7 +183,9 @@ def test_batches_are_bounded_in_bytes(engine, monkeypatch):
     for class_ in {Rows, *Rows.__subclasses__()}:
         if "write" in class_.__dict__:
             monkeypatch.setattr(
-                class_, "write", lambda self, *a, original=class_.__dict__["write"]: written(self, *a, original=original)
+                class_,
+                "write",
+                lambda self, *a, original=class_.__dict__["write"]: written(self, *a, original=original),
             )
     result = rewrite(engine, "t", "d", convert=Compress(TYPE), batch_bytes=1_000_000, workers=1)
     assert result.rows_written == len([s for s in sizes if s >= 900]) + len([s for s in sizes if s == 100])
@@ -199,7 +211,7 @@ def test_progress_is_told_and_ends(engine):
 
 
 def test_a_lock_held_by_another_is_waited_for(engine, database, monkeypatch):
-    """The server gives up waiting (55P03, 1205, SQLITE_BUSY); the job tries again and keeps the newer value."""
+    """The server gives up waiting (55P03, 1205, SQLITE_BUSY); the job tries again, the newer value stays."""
     t = table(engine, rows=50)
     arguments = {
         "sqlite": {"timeout": 0.02},

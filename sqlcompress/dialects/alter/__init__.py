@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlcompress.dialects.alter.base import Alteration, TargetType
 from sqlcompress.dialects.alter.mysql import MySQLAlteration
 from sqlcompress.dialects.alter.postgresql import PostgreSQLAlteration
+from sqlcompress.dialects.alter.sqlite import SQLiteAlteration
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import Dialect
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Alteration", "TargetType", "alteration_of"]
 
 _BY_NAME: dict[str, type[Alteration]] = {
+    "sqlite": SQLiteAlteration,
     "postgresql": PostgreSQLAlteration,
     "mysql": MySQLAlteration,
     "mariadb": MySQLAlteration,

@@ -38,7 +38,7 @@ class TargetType:
 
 
 class Alteration:
-    """The type changes of one database. SQLite's way is this one: nothing is declared, nothing changes."""
+    """The type changes of one database; where nothing is declared, as on SQLite, nothing changes."""
 
     #: Whether the declared type is changed at all.
     changes_type: ClassVar[bool] = False
@@ -92,6 +92,11 @@ class Alteration:
         """Inside the block the server refuses a value that does not fit, and never cuts it."""
         del connection
         yield
+
+    def needs_same_connection(self, connection: Connection, schema: str | None) -> bool:
+        """Whether another connection of the engine would lead to another database."""
+        del connection, schema
+        return False
 
     def refuses_the_values(self, error: DBAPIError) -> bool:
         """Whether the type change failed for a value, and not for something else."""

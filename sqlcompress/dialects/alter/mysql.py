@@ -98,8 +98,9 @@ class MySQLAlteration(Alteration):
         if column.invisible:
             parts.append("INVISIBLE")
         if column.comment:
-            # As SQLAlchemy's own DDL does it: quotes, percent signs, and backslashes where the server reads them.
-            compiler: Any = self.dialect.ddl_compiler(self.dialect, None)
+            # As SQLAlchemy's own DDL does it: quotes, percent signs, backslashes where the server reads them.
+            make: Any = self.dialect.ddl_compiler
+            compiler = make(self.dialect, None)
             literal = compiler.sql_compiler.render_literal_value(column.comment, String())
             parts.append(f"COMMENT {literal}")
         return (
@@ -135,7 +136,7 @@ class MySQLAlteration(Alteration):
         if target.length is not None and target.base == "VARCHAR":
             checks.append(at_most_characters(target.length))
         if target.base in _BYTES:
-            # TEXT(n) picks the smallest type for n characters; the server refuses in strict mode what is over.
+            # TEXT(n) picks the smallest type for n characters; what is over the server refuses, being strict.
             checks.append(at_most_bytes(_BYTES[target.base], encoding or "utf-8"))
         return checks
 

@@ -36,10 +36,8 @@ class PostgreSQLAlteration(Alteration):
         alter = self._alter(table, column)
         if column.kind == "binary":
             return [f"{alter} SET STORAGE EXTERNAL"]
-        return [
-            f"{alter} TYPE BYTEA USING convert_to({name}::text, 'UTF8'), "
-            f"ALTER COLUMN {name} SET STORAGE EXTERNAL"
-        ]
+        change = f"{alter} TYPE BYTEA USING convert_to({name}::text, 'UTF8')"
+        return [f"{change}, ALTER COLUMN {name} SET STORAGE EXTERNAL"]
 
     def to_plain(
         self, connection: Connection, table: TableName, column: Column, target: TargetType

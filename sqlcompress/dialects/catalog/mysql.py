@@ -39,8 +39,9 @@ class MySQLCatalog(Catalog):
 
     def table(self, name: str, schema: str | None) -> TableName:
         found = self.query(
-            "SELECT t.table_schema AS s, t.table_name AS t, t.table_type AS k, e.transactions AS x, t.engine AS e"
-            " FROM information_schema.tables t LEFT JOIN information_schema.engines e ON e.engine = t.engine"
+            "SELECT t.table_schema AS s, t.table_name AS t, t.table_type AS k, e.transactions AS x,"
+            " t.engine AS e FROM information_schema.tables t"
+            " LEFT JOIN information_schema.engines e ON e.engine = t.engine"
             " WHERE t.table_name = ? AND t.table_schema = coalesce(?, database())",
             name,
             schema,
@@ -61,9 +62,10 @@ class MySQLCatalog(Catalog):
 
     def column(self, table: TableName, name: str) -> Column:
         found = self.query(
-            "SELECT column_name AS n, data_type AS d, column_type AS t, is_nullable AS u, column_default AS f,"
-            " column_comment AS c, character_set_name AS s, collation_name AS o, extra AS e"
-            " FROM information_schema.columns WHERE table_schema = ? AND table_name = ? AND column_name = ?",
+            "SELECT column_name AS n, data_type AS d, column_type AS t, is_nullable AS u,"
+            " column_default AS f, column_comment AS c, character_set_name AS s, collation_name AS o,"
+            " extra AS e FROM information_schema.columns"
+            " WHERE table_schema = ? AND table_name = ? AND column_name = ?",
             table.schema,
             table.name,
             name,
@@ -111,7 +113,8 @@ class MySQLCatalog(Catalog):
     def key_trouble(self, key: FoundKey, column: Column) -> str | None:
         for part, type_sql in zip(key.key.columns, key.types, strict=True):
             if type_sql.lower() in _UNUSABLE_KEYS:
-                return f"its key column {part.name} is {type_sql.upper()}, which does not compare as it is ordered"
+                shown = type_sql.upper()
+                return f"its key column {part.name} is {shown}, which does not compare as it is ordered"
         return super().key_trouble(key, column)
 
     def blockers(self, table: TableName, column: Column, *, compress: bool) -> list[str]:
@@ -239,7 +242,10 @@ class MySQLCatalog(Catalog):
             "SELECT table_schema AS s, table_name AS n, view_definition AS d FROM information_schema.views"
         ):
             if mentions(_text(definition), str(table.schema), table.name, column.name):
-                yield f"the view {schema}.{name} reads {column.name} and would show compressed bytes; drop it first"
+                yield (
+                    f"the view {schema}.{name} reads {column.name} and would show compressed bytes; "
+                    "drop it first"
+                )
 
     def _storage(self, table: TableName, column: Column) -> Iterator[str]:
         for expression, sub in self.query(

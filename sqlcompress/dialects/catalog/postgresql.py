@@ -192,7 +192,8 @@ class PostgreSQLCatalog(Catalog):
     def _replicated(self, table: TableName, oid: int, column: Column) -> Iterator[str]:
         del oid
         for (name,) in self.query(
-            "SELECT pubname::text FROM pg_publication_tables WHERE schemaname = ?::text AND tablename = ?::text",
+            "SELECT pubname::text FROM pg_publication_tables"
+            " WHERE schemaname = ?::text AND tablename = ?::text",
             table.schema,
             table.name,
         ):

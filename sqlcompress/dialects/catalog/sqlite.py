@@ -9,7 +9,6 @@ from sqlcompress.dialects.catalog.words import groups_after, tokens
 from sqlcompress.dialects.tables import Column, Key, KeyColumn, Kind, TableName
 from sqlcompress.errors import MigrationBlockedError
 
-
 _ROWID_NAMES = ("rowid", "_rowid_", "oid")
 
 
@@ -23,9 +22,8 @@ class SQLiteCatalog(Catalog):
 
     def _objects(self, table: TableName) -> list[tuple[Any, ...]]:
         quote = self.dialect.identifier_preparer.quote_identifier
-        return self.query(
-            f"SELECT type, name, tbl_name, coalesce(sql, '') FROM {quote(table.schema or 'main')}.sqlite_master"
-        )
+        schema = quote(table.schema or "main")
+        return self.query(f"SELECT type, name, tbl_name, coalesce(sql, '') FROM {schema}.sqlite_master")
 
     def table(self, name: str, schema: str | None) -> TableName:
         wanted = TableName(name, schema)
@@ -90,7 +88,7 @@ class SQLiteCatalog(Catalog):
             if name in columns or self.mentions(by_name.get(index), name):
                 what = {"pk": "primary key", "u": "unique constraint"}.get(origin, "index")
                 found.append(
-                    f"the {what} {index} uses the column {name} and would order compressed bytes; drop it first"
+                    f"the {what} {index} uses {name} and would order compressed bytes; drop it first"
                 )
         return found
 
@@ -109,7 +107,9 @@ class SQLiteCatalog(Catalog):
                     found.append(f"a foreign key from {other} to {name}; drop it first")
         return found
 
-    def _object(self, table: TableName, name: str, kind: str, other: str, owner: str, sql: str) -> list[str]:
+    def _object(  # noqa: C901 - one line for each kind of object
+        self, table: TableName, name: str, kind: str, other: str, owner: str, sql: str
+    ) -> list[str]:
         found = []
         if kind == "table" and other == table.name:
             if any(name.casefold() in names for names in groups_after(sql, "CHECK")):
@@ -185,16 +185,16 @@ def _fires_on_update(sql: str, column: str) -> bool:
 def _has_collation(sql: str, column: str) -> bool:
     """Whether the definition of ``column`` in CREATE TABLE names a collation other than BINARY."""
     depth, first, inside, collate = 0, False, False, False
-    for token, quoted in tokens(sql):
-        word = token.casefold()
+    for piece, quoted in tokens(sql):
+        word = piece.casefold()
         if collate:
             return word != "binary"
-        if not quoted and token == "(":
+        if not quoted and piece == "(":
             depth += 1
             first = depth == 1
-        elif not quoted and token == ")":
+        elif not quoted and piece == ")":
             depth -= 1
-        elif not quoted and token == "," and depth == 1:
+        elif not quoted and piece == "," and depth == 1:
             first, inside = True, False
         elif first:
             first, inside = False, word == column.casefold()

@@ -44,8 +44,8 @@ def mentions(sql: str | None, *names: str, quoted: Container[str] | None = None)
     """
     bare: set[str] = set()
     in_quotes: set[str] = set()
-    for token, is_quoted in tokens(sql or ""):
-        (in_quotes if is_quoted else bare).add(token.casefold())
+    for piece, is_quoted in tokens(sql or ""):
+        (in_quotes if is_quoted else bare).add(piece.casefold())
     return all(
         name.casefold() in in_quotes
         or (quoted is not None and name.lower() not in quoted and name.casefold() in bare)
@@ -58,17 +58,17 @@ def groups_after(sql: str, keyword: str) -> Iterator[set[str]]:
     seen_keyword = False
     depth = 0
     names: set[str] = set()
-    for token, quoted in tokens(sql):
+    for piece, quoted in tokens(sql):
         if depth:
-            if token == "(" and not quoted:
+            if piece == "(" and not quoted:
                 depth += 1
-            elif token == ")" and not quoted:
+            elif piece == ")" and not quoted:
                 depth -= 1
                 if not depth:
                     yield names
                     names = set()
             else:
-                names.add(token.casefold())
-        elif seen_keyword and token == "(" and not quoted:
+                names.add(piece.casefold())
+        elif seen_keyword and piece == "(" and not quoted:
             depth = 1
-        seen_keyword = not quoted and token.casefold() == keyword.casefold()
+        seen_keyword = not quoted and piece.casefold() == keyword.casefold()

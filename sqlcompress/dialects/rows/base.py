@@ -98,7 +98,7 @@ class Rows:
 
     @contextmanager
     def surrounded(self, connection: Connection) -> Iterator[None]:
-        """Work inside the caller's transaction, with every other writer kept out of the rows until it ends."""
+        """Work inside the caller's transaction, with other writers kept out until it ends."""
         del connection
         yield
 
@@ -189,6 +189,7 @@ class Rows:
         """The next rows with a value, by key; locked until the transaction ends where ``lock`` says so.
 
         Args:
+            connection: Where to read.
             after: Rows up to this key were read before.
             upto: The last key of interest; None for all there are.
             limit: Rows at most.
@@ -246,7 +247,8 @@ class Rows:
         binds = self.binds()
         stored_as = self.stored_as_sql()
         selected = [*self.key_read_sql(), self.value_sql()] + ([stored_as] if stored_as else [])
-        matches, values = [], []
+        matches: list[str] = []
+        values: list[Any] = []
         for row in rows:
             bound = self.key_bind_sql(binds)
             pairs = zip(self.key_sql, bound, strict=True)
@@ -263,7 +265,7 @@ class Rows:
     # Writing ----------------------------------------------------------------------------------------------
 
     def write(self, connection: Connection, changes: Sequence[Change]) -> int:
-        """Write the batch in one round trip; the number of rows matched, or -1 where the driver cannot tell."""
+        """Write the batch in one round trip; the rows matched, or -1 where the driver cannot tell."""
         binds = self.binds()
         new = binds.next()
         pairs = zip(self.key_sql, self.key_bind_sql(binds), strict=True)

@@ -23,7 +23,8 @@ _TRANSIENT = frozenset({1205, 1213, 1020})  # lock wait timeout, deadlock, recor
 class MySQLRows(Rows):
     """Batches in READ COMMITTED, held to the key's index by FORCE INDEX.
 
-    Right after an ALTER the statistics can say 17 rows; the optimizer then scans, and disjoint batches deadlock.
+    Right after an ALTER the statistics can say 17 rows; the optimizer then scans, and disjoint batches
+    deadlock.
     """
 
     connection_is_disposable: ClassVar[bool] = True
@@ -58,7 +59,8 @@ class MySQLRows(Rows):
 
     def estimate(self, connection: Connection) -> int:
         found = connection.exec_driver_sql(
-            "SELECT table_rows AS n FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
+            "SELECT table_rows AS n FROM information_schema.tables"
+            " WHERE table_schema = %s AND table_name = %s",
             (self.table.schema, self.table.name),
         ).scalar_one()
         return int(found or 0)
@@ -70,7 +72,8 @@ class MySQLRows(Rows):
         if len(key) == 1:
             return super().compare_sql(operator, key, binds)
         # A row value makes the server read the whole index; this form is a range.
-        alternatives, values = [], []
+        alternatives: list[str] = []
+        values: list[Any] = []
         for i in range(len(key)):
             last = i == len(key) - 1
             terms = [f"{name} = {binds.next()}" for name in self.key_sql[:i]]
