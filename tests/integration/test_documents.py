@@ -65,9 +65,8 @@ def test_readme_story(tmp_path, monkeypatch):
         )
 
     run(README, [model, migration], namespace)
-    with engine.connect() as connection:
-        with Operations.context(MigrationContext.configure(connection)):
-            namespace["upgrade"]()
+    with engine.connect() as connection, Operations.context(MigrationContext.configure(connection)):
+        namespace["upgrade"]()
     with engine.connect() as connection:
         stored = connection.exec_driver_sql("SELECT typeof(body), typeof(meta), body FROM article").one()
     assert stored[:2] == ("blob", "blob")
@@ -85,9 +84,8 @@ def test_readme_story(tmp_path, monkeypatch):
         ("Notes", "A long text. " * 500 + "And an end.", {"language": "en"}),
     ]
 
-    with engine.connect() as connection:
-        with Operations.context(MigrationContext.configure(connection)):
-            namespace["downgrade"]()
+    with engine.connect() as connection, Operations.context(MigrationContext.configure(connection)):
+        namespace["downgrade"]()
     with engine.connect() as connection:
         plain = connection.exec_driver_sql("SELECT title, body, meta FROM article ORDER BY id").all()
     engine.dispose()
