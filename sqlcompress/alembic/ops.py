@@ -135,7 +135,7 @@ class CompressColumnOp(_ColumnOp):
             self.table_name,
             self.column_name,
             type_=self.existing_type,
-            existing_type=self.type_,
+            existing_type=_without_legacy(self.type_),
             existing_nullable=self.existing_nullable,
             schema=self.schema,
             **self.settings(),
@@ -245,6 +245,15 @@ class DecompressColumnOp(_ColumnOp):
             self.existing_type,
             self.type_,
         )
+
+
+def _without_legacy(type_: TypeEngine[Any]) -> TypeEngine[Any]:
+    """The type that reads what ``type_`` has compressed: values in legacy formats are frames by then."""
+    if not isinstance(type_, Compressed) or not type_.legacy:
+        return type_
+    copied = type_.copy()
+    copied.legacy = ()
+    return copied
 
 
 def _compress(operations: Operations, operation: CompressColumnOp) -> None:

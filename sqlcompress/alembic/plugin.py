@@ -11,7 +11,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from sqlcompress.alembic import ops, render
+from sqlcompress.alembic import autogenerate, ops, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 def setup(plugin: Plugin) -> None:
     """Called by Alembic with the plugin it made for this module. The operations register on import."""
-    del plugin
     ops.register()
     render.register()
+    autogenerate.setup(plugin)
 
 
 class _IterableModule(ModuleType):

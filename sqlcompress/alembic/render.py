@@ -10,6 +10,7 @@ from alembic.autogenerate.render import _alembic_autogenerate_prefix, _repr_type
 import sqlcompress
 from sqlcompress.alembic.ops import CompressColumnOp, DecompressColumnOp
 from sqlcompress.compressed import Compressed
+from sqlcompress.dictionaries import Dictionary
 
 if TYPE_CHECKING:
     from alembic.autogenerate.api import AutogenContext
@@ -25,13 +26,39 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def render_type(type_: TypeEngine[Any], context: AutogenContext) -> str:
-    """The type, with the import line it needs; a compressed type's codec needs one of its own."""
+    """The type, with the import lines it needs; the ``render_item`` hook of env.py goes first."""
+    hook = context.opts.get("render_item")
+    rendered = hook("type", type_, context) if hook else False
+    if rendered is not False:
+        return str(rendered)
     if not isinstance(type_, Compressed):
         return str(_repr_type(type_, context))
+    return render_compressed(type_, context)
+
+
+def render_compressed(type_: Compressed[Any], context: AutogenContext) -> str:
+    """A compressed type as text that evaluates once ``context.imports`` stand above it."""
     text = repr(type_)
-    names = sorted(set(re.findall(r"\b[A-Z]\w+(?=\()", text)) & set(sqlcompress.__all__))
-    for name in names:
-        context.imports.add(f"from sqlcompress import {name}")
+    dictionary = getattr(type_.codec, "dictionary", None)
+    if isinstance(dictionary, Dictionary):
+        # The content is too long for a script, so that reads a file; where it lies is for a person to say.
+        source = f"Dictionary.from_file({dictionary.name + '.zdict'!r}, name={dictionary.name!r})"
+        text = text.replace(repr(dictionary), source)
+        context.imports.add("from sqlcompress import Dictionary")
+    names = set(re.findall(r"\b[A-Z]\w+(?=\()", text)) & set(sqlcompress.__all__)
+    module = type(type_).__module__
+    if module != sqlcompress.__name__:
+        names.discard(type(type_).__name__)
+        prefix = context.opts.get("user_module_prefix")
+        if prefix is None:
+            context.imports.add(f"import {module}")
+        text = f"{f'{module}.' if prefix is None else prefix}{text}"
+    context.imports.update(f"from sqlcompress import {name}" for name in names)
+    for value, default in type_.settings().values():
+        if value != default and callable(value) and hasattr(value, "__qualname__"):
+            context.imports.add(f"import {value.__module__}")
+    for dialect, variant in sorted(type_._variant_mapping.items()):  # noqa: SLF001 - as Alembic reads it
+        text += f".with_variant({render_type(variant, context)}, {dialect!r})"
     return text
 
 
