@@ -93,11 +93,11 @@ def fill(engine, metadata, rows):
 def read(engine, metadata):
     table = only(metadata)
     with engine.connect() as connection:
-        return [tuple(row) for row in connection.execute(sa.select(*table.c[1:]).order_by(table.c.id))]
+        return [tuple(row) for row in connection.execute(sa.select(*list(table.c)[1:]).order_by(table.c.id))]
 
 
 def raw(engine, table="t", column="d"):
-    t = sa.table(table, sa.column("id"), sa.column(column, sa.LargeBinary))
+    t = sa.table(table, sa.column("id"), sa.column(column))
     with engine.connect() as connection:
         values = connection.execute(sa.select(t.c[column]).order_by(t.c.id)).scalars()
         return [value if value is None or isinstance(value, str) else bytes(value) for value in values]
