@@ -82,6 +82,8 @@ def _compare_type(
         TableName(str(table_name), None if schema is None else str(schema)),
         Column(str(column_name), "other", ""),
     )
+    if contents is None:
+        return PriorityDispatchResult.CONTINUE
     if isinstance(model, Compressed):
         to_compress = (
             context.migration_context.impl.compare_type(found, wanted)

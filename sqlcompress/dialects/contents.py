@@ -120,15 +120,17 @@ class MySQLContents(Contents):
 
 
 _BY_NAME: dict[str, type[Contents]] = {
+    "postgresql": Contents,
     "sqlite": SQLiteContents,
     "mysql": MySQLContents,
     "mariadb": MySQLContents,
 }
 
 
-def contents_of(connection: Connection, table: TableName, column: Column) -> Contents:
-    """What the column of the database that ``connection`` leads to holds."""
-    return _BY_NAME.get(connection.dialect.name, Contents)(connection, table, column)
+def contents_of(connection: Connection, table: TableName, column: Column) -> Contents | None:
+    """What the column holds; None on databases whose columns are not migrated here."""
+    made = _BY_NAME.get(connection.dialect.name)
+    return None if made is None else made(connection, table, column)
 
 
 def _bytes(value: Any) -> bytes:

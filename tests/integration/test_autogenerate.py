@@ -16,6 +16,8 @@ from alembic.util import CommandError
 from sqlalchemy.dialects import mysql, postgresql
 
 from sqlcompress import CompressedBinary, CompressedJSON, CompressedText, Zlib, Zstd
+from sqlcompress.dialects.contents import contents_of
+from sqlcompress.dialects.tables import Column, TableName
 from sqlcompress.frames import MAGICS
 
 TEXT = "text that gets smaller " * 40
@@ -395,6 +397,11 @@ class TestSQLite:
             connection.exec_driver_sql("INSERT INTO t VALUES (1, x'80049503')")
         environment.use(plain)
         environment.is_settled()
+
+
+def test_other_databases_are_left_to_alembic():
+    connection = sa.create_mock_engine("mssql+pyodbc://", print)
+    assert contents_of(connection, TableName("t"), Column("d", "other", "")) is None
 
 
 HOOK = textwrap.dedent(
