@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Engine
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 
@@ -32,6 +34,12 @@ def blocks_of(page: Path) -> list[Block]:
 
 def run(page: Path, blocks: list[Block], namespace: dict[str, Any]) -> None:
     """Execute Python blocks one after the other; a traceback names the page and the line in it."""
-    for block in blocks:
-        code = compile("\n" * (block.line - 1) + block.code, str(page), "exec", dont_inherit=True)
-        exec(code, namespace)
+    try:
+        for block in blocks:
+            code = compile("\n" * (block.line - 1) + block.code, str(page), "exec", dont_inherit=True)
+            exec(code, namespace)
+    finally:
+        # A page may leave its engines open, as a program does that ends there.
+        for value in namespace.values():
+            if isinstance(value, Engine):
+                value.dispose()

@@ -236,6 +236,7 @@ def test_install_takes_engines_only_and_leaves_others_alone():
         install("sqlite://")
     with pytest.raises(TypeError, match="not Connection"), first.connect() as connection:
         install(connection)
+    first.dispose()
 
 
 def test_install_takes_async_engines():
