@@ -57,7 +57,13 @@ class Compressed(TypeDecorator[_T]):
     legacy: tuple[str, ...]
     place: Place
 
-    def __init__(self, codec: Codec | str, min_size: int, max_size: int, legacy: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        codec: Codec | str = "zstd",
+        min_size: int = DEFAULT_MIN_SIZE,
+        max_size: int = DEFAULT_MAX_SIZE,
+        legacy: tuple[str, ...] = (),
+    ) -> None:
         super().__init__()
         name = type(self).__name__
         for setting, value in (("min_size", min_size), ("max_size", max_size)):

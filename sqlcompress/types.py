@@ -51,15 +51,6 @@ class CompressedText(Compressed[str]):
 
     cache_ok = True
 
-    def __init__(
-        self,
-        codec: Codec | str = "zstd",
-        min_size: int = DEFAULT_MIN_SIZE,
-        max_size: int = DEFAULT_MAX_SIZE,
-        legacy: tuple[str, ...] = (),
-    ) -> None:
-        super().__init__(codec, min_size, max_size, legacy)
-
     @property
     def python_type(self) -> type[str]:
         """``str``."""
@@ -258,15 +249,6 @@ class CompressedBinary(Compressed[bytes]):
 
     cache_ok = True
     is_text = False
-
-    def __init__(
-        self,
-        codec: Codec | str = "zstd",
-        min_size: int = DEFAULT_MIN_SIZE,
-        max_size: int = DEFAULT_MAX_SIZE,
-        legacy: tuple[str, ...] = (),
-    ) -> None:
-        super().__init__(codec, min_size, max_size, legacy)
 
     @property
     def python_type(self) -> type[bytes]:
