@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ class FoundKey:
     types: tuple[str, ...]
 
 
-class Catalog:
+class Catalog(ABC):
     """The catalogs of one database, read over one connection."""
 
     def __init__(self, connection: Connection) -> None:
@@ -41,25 +42,25 @@ class Catalog:
         """Whether SQL that a person wrote holds every one of the names."""
         return mentions(sql, *names, quoted=self.dialect.identifier_preparer.reserved_words)
 
+    @abstractmethod
     def table(self, name: str, schema: str | None) -> TableName:
         """The table, with the schema it stands in.
 
         Raises:
             MigrationBlockedError: There is no such table, or it is something else.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def column(self, table: TableName, name: str) -> Column:
         """The column.
 
         Raises:
             MigrationBlockedError: There is no such column.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def keys(self, table: TableName) -> list[FoundKey]:
         """The keys that tell rows apart, the best first."""
-        raise NotImplementedError
 
     def key_trouble(self, key: FoundKey, column: Column) -> str | None:
         """Why the table cannot be walked by this key, or None."""
@@ -67,9 +68,9 @@ class Catalog:
             return f"the key holds the column {column.name} itself"
         return None
 
+    @abstractmethod
     def blockers(self, table: TableName, column: Column, *, compress: bool) -> list[str]:
         """What hangs on the column and would be lost, changed or broken: one sentence for each thing."""
-        raise NotImplementedError
 
 
 def no_table(name: str, schema: str | None) -> MigrationBlockedError:
