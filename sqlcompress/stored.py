@@ -57,12 +57,11 @@ def encoder(
         size = len(plain)
         if size > max_size:
             raise _too_large(size, max_size)
-        if size >= min_size:
-            frame = compress(plain)
-            if len(frame) < size:
-                return frame
+        frame = compress(plain) if size >= min_size else None
+        if frame is not None and len(frame) < size:
+            return frame
         if (not is_text and is_framed(plain)) or (legacy and is_legacy(plain, read_legacy)):
-            return compress(plain)
+            return compress(plain) if frame is None else frame
         return plain
 
     return encode
