@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from alembic.operations.base import Operations
 from alembic.operations.ops import MigrateOperation
@@ -20,6 +20,9 @@ STRATEGIES = ("rewrite", "atomic")
 
 class _ColumnOp(MigrateOperation):
     """What the two operations share."""
+
+    #: What the operation is called on ``op``.
+    name: ClassVar[str]
 
     def __init__(
         self,
@@ -59,9 +62,22 @@ class _ColumnOp(MigrateOperation):
         names = ("strategy", "batch_rows", "batch_bytes", "pause_seconds", "workers")
         return {name: getattr(self, name) for name in names}
 
+    def to_diff_tuple(self) -> tuple[Any, ...]:
+        """As ``alembic.autogenerate.compare_metadata`` lists it."""
+        return (
+            self.name,
+            self.schema,
+            self.table_name,
+            self.column_name,
+            self.existing_type,
+            self.type_,
+        )
+
 
 class CompressColumnOp(_ColumnOp):
     """Turn a plain column into a compressed one."""
+
+    name: ClassVar[str] = "compress_column"
 
     def __init__(self, table_name: str, column_name: str, *, type_: TypeEngine[Any], **kw: Any) -> None:
         super().__init__(table_name, column_name, type_=type_, **kw)
@@ -141,20 +157,11 @@ class CompressColumnOp(_ColumnOp):
             **self.settings(),
         )
 
-    def to_diff_tuple(self) -> tuple[Any, ...]:
-        """As ``alembic.autogenerate.compare_metadata`` lists it."""
-        return (
-            "compress_column",
-            self.schema,
-            self.table_name,
-            self.column_name,
-            self.existing_type,
-            self.type_,
-        )
-
 
 class DecompressColumnOp(_ColumnOp):
     """Turn a compressed column into a plain one."""
+
+    name: ClassVar[str] = "decompress_column"
 
     def __init__(self, table_name: str, column_name: str, *, type_: TypeEngine[Any], **kw: Any) -> None:
         super().__init__(table_name, column_name, type_=type_, **kw)
@@ -235,17 +242,6 @@ class DecompressColumnOp(_ColumnOp):
             **self.settings(),
         )
 
-    def to_diff_tuple(self) -> tuple[Any, ...]:
-        """As ``alembic.autogenerate.compare_metadata`` lists it."""
-        return (
-            "decompress_column",
-            self.schema,
-            self.table_name,
-            self.column_name,
-            self.existing_type,
-            self.type_,
-        )
-
 
 def _without_legacy(type_: TypeEngine[Any]) -> TypeEngine[Any]:
     """The type that reads what ``type_`` has compressed: values in legacy formats are frames by then."""
@@ -274,8 +270,8 @@ def register() -> None:
     """Give ``op`` the two operations; again without effect."""
     if hasattr(Operations, "compress_column"):
         return
-    Operations.register_operation("compress_column")(CompressColumnOp)
-    Operations.register_operation("decompress_column")(DecompressColumnOp)
+    Operations.register_operation(CompressColumnOp.name)(CompressColumnOp)
+    Operations.register_operation(DecompressColumnOp.name)(DecompressColumnOp)
     Operations.implementation_for(CompressColumnOp)(_compress)
     Operations.implementation_for(DecompressColumnOp)(_decompress)
 
