@@ -220,7 +220,7 @@ class Batches:
             except (DecodeError, UnicodeError) as error:
                 outcome.failures.append((_shown(row.key), type(error).__name__))
                 continue
-            if new is not row.value or row.stored_as != self._writes:
+            if self._rows.copies or new is not row.value or row.stored_as != self._writes:
                 changes.append(Change(row.key, value))
                 outcome.after += len(new) - row.size
                 outcome.written_before += row.size
@@ -242,11 +242,12 @@ class Batches:
         parts: list[list[Change]] = [[]]
         total = 0
         for change in changes:
-            if parts[-1] and total + len(change.value) > self._size.bytes:
+            size = len(change.value or b"")
+            if parts[-1] and total + size > self._size.bytes:
                 parts.append([])
                 total = 0
             parts[-1].append(change)
-            total += len(change.value)
+            total += size
         return parts
 
     def _with_retries(self, read: Callable[[], _T]) -> _T:

@@ -24,6 +24,16 @@ _BY_NAME: dict[str, type[Rows]] = {
 }
 
 
-def rows_of(connection: Connection, table: TableName, column: Column, key: Key) -> Rows:
-    """The rows of ``column``, in the way of the database that ``connection`` is to."""
-    return _BY_NAME.get(connection.dialect.name, Rows)(connection, table, column, key)
+def rows_of(
+    connection: Connection, table: TableName, column: Column, key: Key, target: Column | None = None
+) -> Rows:
+    """The rows of ``column``, in the way of the database that ``connection`` is to.
+
+    Args:
+        connection: A connection to the database.
+        table: The table.
+        column: The column that is read.
+        key: The key to walk by.
+        target: The column that is written, where it is another one.
+    """
+    return _BY_NAME.get(connection.dialect.name, Rows)(connection, table, column, key, target)

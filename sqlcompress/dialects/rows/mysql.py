@@ -29,8 +29,15 @@ class MySQLRows(Rows):
 
     connection_is_disposable: ClassVar[bool] = True
 
-    def __init__(self, connection: Connection, table: TableName, column: Column, key: Key) -> None:
-        super().__init__(connection, table, column, key)
+    def __init__(
+        self,
+        connection: Connection,
+        table: TableName,
+        column: Column,
+        key: Key,
+        target: Column | None = None,
+    ) -> None:
+        super().__init__(connection, table, column, key, target)
         quote = self.dialect.identifier_preparer.quote_identifier
         self._force = f" FORCE INDEX ({'PRIMARY' if key.index is None else quote(key.index)})"
         packet, log_bin, log_format = connection.exec_driver_sql(
@@ -68,6 +75,17 @@ class MySQLRows(Rows):
     def from_sql(self) -> str:
         return self.table_sql + self._force
 
+    def value_sql(self) -> str:
+        if self.copies and self.column.kind != "binary":
+            return f"CAST(CONVERT({self.column_sql} USING utf8mb4) AS BINARY)"
+        return self.column_sql
+
+    def new_value_sql(self, value: str) -> str:
+        # The bytes are valid UTF-8, and a strict server refuses what the target's character set has not.
+        if self.copies and self.target.kind != "binary":
+            return f"CONVERT({value} USING utf8mb4)"
+        return value
+
     def compare_sql(self, operator: Literal[">", "<="], key: KeyValue, binds: Binds) -> tuple[str, KeyValue]:
         if len(key) == 1:
             return super().compare_sql(operator, key, binds)
@@ -101,31 +119,32 @@ class MySQLRows(Rows):
     def _write_by_number(self, connection: Connection, changes: Sequence[Change]) -> int:
         """As :meth:`write`; numbers stand in the text, which spares the driver two thirds of its work."""
         numbers = [change.key[0] for change in changes]
-        key, size = self.key_sql[0], group_size(len(changes))
+        key, size, new = self.key_sql[0], group_size(len(changes)), self.new_value_sql("%s")
         groups = []
         for start in range(0, len(numbers), size):
             group = numbers[start : start + size]
-            cases = " ".join([f"WHEN {number} THEN %s" for number in group])
+            cases = " ".join([f"WHEN {number} THEN {new}" for number in group])
             groups.append(f"WHEN {key} <= {group[-1]} THEN CASE {key} {cases} END")
         statement = self._update(f"CASE {' '.join(groups)} END", f"{key} IN ({', '.join(map(str, numbers))})")
         return connection.exec_driver_sql(statement, tuple([change.value for change in changes])).rowcount
 
     @lru_cache(maxsize=64)  # noqa: B019 - one object lives as long as its job
     def _statement(self, count: int) -> str:
+        new = self.new_value_sql("%s")
         if len(self.key_sql) > 1:
             pairs = " AND ".join(f"{name} = %s" for name in self.key_sql)
-            case = f"CASE {' '.join([f'WHEN {pairs} THEN %s'] * count)} END"
+            case = f"CASE {' '.join([f'WHEN {pairs} THEN {new}'] * count)} END"
             return self._update(case, " OR ".join([f"({pairs})"] * count))
         key, size, groups = self.key_sql[0], group_size(count), []
         for start in range(0, count, size):
             length = min(size, count - start)
-            groups.append(f"WHEN {key} <= %s THEN CASE {key} {'WHEN %s THEN %s ' * length}END")
+            groups.append(f"WHEN {key} <= %s THEN CASE {key} {f'WHEN %s THEN {new} ' * length}END")
         return self._update(f"CASE {' '.join(groups)} END", f"{key} IN ({', '.join(['%s'] * count)})")
 
     def _update(self, case: str, match: str) -> str:
         return (
             f"UPDATE {self.table_sql}{self._force}"
-            f" SET {self.column_sql} = {case}{self._siblings} WHERE {match}"
+            f" SET {self.target_sql} = {case}{self._siblings} WHERE {match}"
         )
 
 

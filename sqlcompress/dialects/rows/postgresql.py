@@ -68,7 +68,21 @@ class PostgreSQLRows(Rows):
         return f"substring({self.column_sql} FROM 1 FOR {count})"
 
     def size_sql(self) -> str:
+        if self.column.kind != "binary":
+            return f"octet_length({self.column_sql}::text)"
         return f"octet_length({self.column_sql})"
+
+    def value_sql(self) -> str:
+        if self.column.kind != "binary":
+            return f"convert_to({self.column_sql}::text, 'UTF8')"
+        return self.column_sql
+
+    def new_value_sql(self, value: str) -> str:
+        if self.target.kind == "binary":
+            return value
+        # Without a cast the assignment to VARCHAR(n) refuses what is too long; with one it would cut.
+        cast = f"::{self.target.type_sql}" if self.target.kind == "json" else ""
+        return f"convert_from({value}, 'UTF8'){cast}"
 
     def key_read_sql(self) -> tuple[str, ...]:
         return tuple(
@@ -103,6 +117,6 @@ class PostgreSQLRows(Rows):
         )
         match = " AND ".join(f"t.{sql} = n.{name}" for sql, name in zip(self.key_sql, names, strict=True))
         return (
-            f"UPDATE {self.table_sql} AS t SET {self.column_sql} = n.v"
+            f"UPDATE {self.table_sql} AS t SET {self.target_sql} = {self.new_value_sql('n.v')}"
             f" FROM (VALUES {rows}) AS n ({', '.join(names)}, v) WHERE {match}"
         )

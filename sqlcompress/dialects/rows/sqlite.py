@@ -28,8 +28,15 @@ class SQLiteRows(Rows):
     plain_stored_as: ClassVar[StoredAs] = "text"
     writes_side_by_side: ClassVar[bool] = False
 
-    def __init__(self, connection: Connection, table: TableName, column: Column, key: Key) -> None:
-        super().__init__(connection, table, column, key)
+    def __init__(
+        self,
+        connection: Connection,
+        table: TableName,
+        column: Column,
+        key: Key,
+        target: Column | None = None,
+    ) -> None:
+        super().__init__(connection, table, column, key, target)
         # CAST(text AS BLOB) gives the bytes in the encoding of the file.
         self._encoding = str(connection.exec_driver_sql("PRAGMA encoding").scalar_one())
 
