@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.engine import Connection, Engine
 
+from sqlcompress.dialects.catalog import catalog_of
 from sqlcompress.dialects.rows import rows_of
 from sqlcompress.errors import MigrationFailedError
 from sqlcompress.jobs.batches import Batches
@@ -59,6 +60,7 @@ def rewrite(
     *,
     convert: Conversion,
     schema: str | None = None,
+    target: str | None = None,
     batch_rows: int = 1000,
     batch_bytes: int = 4_194_304,
     pause_seconds: float = 0.0,
@@ -79,6 +81,8 @@ def rewrite(
         column: The column.
         convert: What to make of a value.
         schema: The table's schema; None for the connection's default.
+        target: The column of the same table that the new values go into; None for ``column`` itself. There
+            is one pass then: what changes behind it is the caller's to find.
         batch_rows: Rows in one transaction, 1 to 10,000.
         batch_bytes: Bytes of stored values in one transaction, at least one row; about four times as much
             memory is in use.
@@ -103,9 +107,9 @@ def rewrite(
         raise ValueError("batch_bytes must be at least 1")
     if isinstance(bind, Engine):
         with bind.connect() as connection:
-            rows = _rows(connection, table, column, schema)
+            rows = _rows(connection, table, column, schema, target)
     else:
-        rows = _rows(bind, table, column, schema)
+        rows = _rows(bind, table, column, schema, target)
     rows.todo = convert.todo(rows)
     tally = Tally(str(rows.table), column, progress or current_callback())
     size = PageSize(batch_rows, batch_bytes, rows.statement_bytes)
@@ -128,9 +132,10 @@ def rewrite(
     )
 
 
-def _rows(connection: Connection, table: str, column: str, schema: str | None) -> Rows:
+def _rows(connection: Connection, table: str, column: str, schema: str | None, target: str | None) -> Rows:
     found, described, key = key_of(connection, table, column, schema=schema)
-    return rows_of(connection, found, described, key)
+    into = None if target is None else catalog_of(connection).column(found, target)
+    return rows_of(connection, found, described, key, into)
 
 
 def _workers(bind: Engine | Connection, rows: Rows, workers: int) -> int:
@@ -150,7 +155,7 @@ def _passes(batches: list[Batches], rows: Rows, tally: Tally, *, once: bool) -> 
         upto = batches[0].largest()
         if upto is not None:
             _one_pass(batches, Walk(upto))
-        if tally.rows_written == written_before:
+        if rows.copies or tally.rows_written == written_before:
             return number
     raise MigrationFailedError(
         f"{rows.table}.{rows.column.name}: after {MAX_PASSES} passes there are still new plain values; "
