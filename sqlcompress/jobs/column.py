@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from sqlcompress.compressed import Compressed
     from sqlcompress.dialects.tables import TableName
+    from sqlcompress.jobs.conversions import Conversion
     from sqlcompress.jobs.progress import Progress
 
 # How often rows that writers compressed behind our back are decompressed again before the type change.
@@ -77,7 +78,7 @@ def compress_column(
         for statement in alteration.to_binary(connection, table, described):
             connection.exec_driver_sql(statement)
     convert = Compress(type_, each_once=isinstance(type_, CompressedBinary))
-    return _rewrite(rows_bind, table, column, convert, batching, atomic=atomic)
+    return rewrite_column(rows_bind, table, column, convert, batching, atomic=atomic)
 
 
 def decompress_column(
@@ -104,7 +105,7 @@ def decompress_column(
     result = RewriteResult(0, 0, 0, 0, 0.0, 0)
     for attempt in range(1, _ATTEMPTS + 1):
         if described.kind == "binary" or not alteration.changes_type:
-            result = _rewrite(rows_bind, table, column, convert, batching, atomic=atomic)
+            result = rewrite_column(rows_bind, table, column, convert, batching, atomic=atomic)
         statements = alteration.to_plain(connection, table, described, target)
         try:
             with alteration.strictly(connection):
@@ -124,20 +125,33 @@ def decompress_column(
     return result
 
 
-def _rewrite(
+def rewrite_column(
     bind: Engine | Connection,
     table: TableName,
     column: str,
-    convert: Compress | Decompress,
+    convert: Conversion,
     batching: Batching,
     *,
-    atomic: bool,
+    atomic: bool = False,
+    target: str | None = None,
 ) -> RewriteResult:
+    """The rewrite job with the settings of an operation.
+
+    Args:
+        bind: Where rows are rewritten.
+        table: The table.
+        column: The column.
+        convert: What to make of a value.
+        batching: How rows are rewritten.
+        atomic: In the transaction that is open on ``bind``.
+        target: The column that new values go into, where it is another one.
+    """
     return rewrite(
         bind,
         table.name,
         column,
         schema=table.schema,
+        target=target,
         convert=convert,
         batch_rows=batching.batch_rows,
         batch_bytes=batching.batch_bytes,

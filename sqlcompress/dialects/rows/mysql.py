@@ -59,6 +59,9 @@ class MySQLRows(Rows):
         connection.exec_driver_sql("SET time_zone = '+00:00'")
         # Triggers that know of it stay out of the job's way: those of a shadow column, and a user's own.
         connection.exec_driver_sql("SET @sqlcompress_job = 1")
+        if self.copies:
+            # A lax server would cut what is too long for another column.
+            connection.exec_driver_sql("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')")
         connection.commit()
         return connection
 
