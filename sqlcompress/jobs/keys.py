@@ -14,12 +14,24 @@ if TYPE_CHECKING:
 
 
 def key_of(
-    connection: Connection, table: str, column: str, *, schema: str | None = None
+    connection: Connection,
+    table: str,
+    column: str,
+    *,
+    schema: str | None = None,
+    lasting: bool = False,
 ) -> tuple[TableName, Column, Key]:
     """The table and column as the catalogs have them, and the key to walk by.
 
     The primary key comes first, then a unique index over columns that are NOT NULL; on SQLite the rowid
     where the table has one. The column itself is never part of it.
+
+    Args:
+        connection: A connection to the database.
+        table: The table.
+        column: The column to be rewritten.
+        schema: The table's schema.
+        lasting: Only a key that a row keeps as long as nobody updates it.
 
     Raises:
         MigrationBlockedError: The table or column is not there, or there is no such key.
@@ -31,6 +43,8 @@ def key_of(
     reasons = []
     for key in keys:
         reason = catalog.key_trouble(key, described)
+        if lasting and not key.is_lasting:
+            reason = "its rows have no lasting number of their own"
         if reason is None:
             return found, described, key.key
         reasons.append(reason)

@@ -133,7 +133,7 @@ def rewrite(
 
 
 def _rows(connection: Connection, table: str, column: str, schema: str | None, target: str | None) -> Rows:
-    found, described, key = key_of(connection, table, column, schema=schema)
+    found, described, key = key_of(connection, table, column, schema=schema, lasting=target is not None)
     into = None if target is None else catalog_of(connection).column(found, target)
     return rows_of(connection, found, described, key, into)
 

@@ -187,7 +187,11 @@ def shadow_blockers(connection: Connection, table: TableName, column: str) -> li
     """Why the table cannot have a shadow column, for preflight: one sentence for each reason."""
     described = catalog_of(connection).column(table, column)
     names = ShadowNames.of(table.name, column, to_compressed=True)
-    return _shadow(connection, table, described, names, NewColumn("", is_binary=True)).blockers(connection)
+    try:
+        shadow = _shadow(connection, table, described, names, NewColumn("", is_binary=True))
+    except MigrationBlockedError as error:
+        return list(error.blockers)
+    return shadow.blockers(connection)
 
 
 # The steps --------------------------------------------------------------------------------------------------
@@ -269,14 +273,11 @@ def _prepare(rows_bind: Engine | Connection, shadow: Shadow, *, is_begun: bool) 
         session.rollback()
         if is_marked:
             return
-        is_clean = not is_begun
 
         def prepare() -> None:
-            # Without its triggers a column cannot be told to be right, however much of it is filled.
-            nonlocal is_clean
-            if not is_clean:
-                shadow.reset(session)
-            is_clean = False
+            # Without its triggers a column cannot be told to be right, however much of it is filled; and a
+            # queue may have outlived its table.
+            shadow.reset(session)
             shadow.prepare(session)
 
         patiently(shadow, session, prepare)
@@ -302,7 +303,8 @@ def _swap(
 def _shadow(
     connection: Connection, table: TableName, column: Column, names: ShadowNames, new: NewColumn
 ) -> Shadow:
-    _, _, key = key_of(connection, table.name, column.name, schema=table.schema)
+    # The queue keeps keys for as long as the migration takes.
+    _, _, key = key_of(connection, table.name, column.name, schema=table.schema, lasting=True)
     target = Column(names.new, _kind(new), new.type_sql)
     return shadow_of(rows_of(connection, table, column, key, target), names, new)
 

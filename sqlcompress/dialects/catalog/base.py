@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FoundKey:
-    """A key, and the types of its columns as the server prints them."""
+    """A key, and the types of its columns as the server prints them.
+
+    Attributes:
+        is_lasting: Whether a row keeps it as long as nobody updates it: not so the numbers that VACUUM deals
+            out anew.
+    """
 
     key: Key
     types: tuple[str, ...]
+    is_lasting: bool = True
 
 
 class Catalog(ABC):

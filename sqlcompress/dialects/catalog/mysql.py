@@ -75,7 +75,8 @@ class MySQLCatalog(Catalog):
         found_name, data_type, type_sql, nullable, default, comment, charset, collation, extra = found[0]
         return Column(
             found_name,
-            "other" if "GENERATED" in extra.upper() else _KINDS.get(data_type.lower(), "other"),
+            # MySQL says DEFAULT_GENERATED of a column whose default is an expression.
+            "other" if " GENERATED" in extra.upper() else _KINDS.get(data_type.lower(), "other"),
             _text(type_sql),
             nullable=nullable == "YES",
             default=None if default is None or _text(default) == "NULL" else _text(default),
@@ -123,7 +124,7 @@ class MySQLCatalog(Catalog):
         if column.kind == "other":
             generated = self.query(
                 "SELECT 1 AS n FROM information_schema.columns WHERE table_schema = ? AND table_name = ?"
-                " AND column_name = ? AND extra LIKE '%%GENERATED%%'".replace("%%", self._percent),
+                " AND column_name = ? AND extra LIKE '%% GENERATED%%'".replace("%%", self._percent),
                 table.schema,
                 table.name,
                 name,

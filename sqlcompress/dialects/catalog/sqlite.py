@@ -50,17 +50,20 @@ class SQLiteCatalog(Catalog):
 
     def keys(self, table: TableName) -> list[FoundKey]:
         columns = list(self._pragma(table, "table_xinfo"))
+        found = []
         if not self._without_rowid(table):
             taken = {column[1].casefold() for column in columns}
             free = [name for name in _ROWID_NAMES if name not in taken]
             if free:
                 # Even beside a primary key: one of TEXT may hold NULLs, and INTEGER PRIMARY KEY is the rowid.
-                return [FoundKey(Key((KeyColumn(free[0], raw=True),)), ("INTEGER",))]
+                key = Key((KeyColumn(free[0], raw=True),))
+                is_column = [row[2].upper() for row in columns if row[5]] == ["INTEGER"]
+                found.append(FoundKey(key, ("INTEGER",), is_lasting=is_column))
         primary = sorted((column[5], column[1], column[2], column[3]) for column in columns if column[5])
         if primary and (self._without_rowid(table) or all(notnull for *_, notnull in primary)):
             key = Key(tuple(KeyColumn(name) for _, name, _, _ in primary))
-            return [FoundKey(key, tuple(type_sql for _, _, type_sql, _ in primary))]
-        return []
+            found.append(FoundKey(key, tuple(type_sql for _, _, type_sql, _ in primary)))
+        return found
 
     def blockers(self, table: TableName, column: Column, *, compress: bool) -> list[str]:
         del compress  # the declared type never changes, so both directions meet the same things

@@ -81,13 +81,13 @@ class MySQLRows(Rows):
         return self.table_sql + self._force
 
     def value_sql(self) -> str:
-        if self.copies and self.column.kind != "binary":
+        if self.copies and self.column.kind in {"text", "json"}:
             return f"CAST(CONVERT({self.column_sql} USING utf8mb4) AS BINARY)"
         return self.column_sql
 
     def new_value_sql(self, value: str) -> str:
         # The bytes are valid UTF-8, and a strict server refuses what the target's character set has not.
-        if self.copies and self.target.kind != "binary":
+        if self.copies and self.target.kind in {"text", "json"}:
             return f"CONVERT({value} USING utf8mb4)"
         return value
 

@@ -70,17 +70,17 @@ class PostgreSQLRows(Rows):
         return f"substring({self.column_sql} FROM 1 FOR {count})"
 
     def size_sql(self) -> str:
-        if self.column.kind != "binary":
+        if self.column.kind in {"text", "json"}:
             return f"octet_length({self.column_sql}::text)"
         return f"octet_length({self.column_sql})"
 
     def value_sql(self) -> str:
-        if self.column.kind != "binary":
+        if self.column.kind in {"text", "json"}:
             return f"convert_to({self.column_sql}::text, 'UTF8')"
         return self.column_sql
 
     def new_value_sql(self, value: str) -> str:
-        if self.target.kind == "binary":
+        if self.target.kind not in {"text", "json"}:
             return value
         # Without a cast the assignment to VARCHAR(n) refuses what is too long; with one it would cut.
         cast = f"::{self.target.type_sql}" if self.target.kind == "json" else ""

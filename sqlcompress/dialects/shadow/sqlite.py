@@ -17,6 +17,7 @@ class SQLiteShadow(Shadow):
     """DDL is part of a transaction, so preparing and swapping are one each."""
 
     def blockers(self, connection: Connection) -> list[str]:
+        del connection
         found = []
         if not self.column.nullable:
             found.append(
@@ -24,19 +25,8 @@ class SQLiteShadow(Shadow):
             )
         if self.column.default is not None:
             found.append(f"SQLite cannot give the default of {self.column.name} to another column")
-        if self.rows.key.columns[0].raw and not self._has_integer_key(connection):
-            found.append(
-                f"{self.table.name} has no INTEGER PRIMARY KEY, and VACUUM gives its rows other numbers"
-            )
         advice = '; use strategy="rewrite", which on SQLite changes no type and locks no longer'
         return [sentence + advice for sentence in found]
-
-    def _has_integer_key(self, connection: Connection) -> bool:
-        """Whether the rowid is a column of the table, and so stays what it is."""
-        schema = self.quote(self.table.schema or "main")
-        columns = connection.exec_driver_sql(f"PRAGMA {schema}.table_info({self.quote(self.table.name)})")
-        keys = [type_sql.upper() for _, _, type_sql, _, _, pk in columns if pk]
-        return keys == ["INTEGER"]
 
     def is_marked(self, connection: Connection) -> bool:
         schema = self.quote(self.table.schema or "main")
