@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import JSON
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import LargeBinary, _Binary
 
 from sqlcompress.alembic.log import Logged
@@ -122,5 +123,9 @@ def _places(
         connection = _bind(operations)
         shared = alteration_of(connection.dialect).needs_same_connection(connection, schema)
         yield connection, connection if shared else connection.engine
-    finally:
-        block.__exit__(None, None, None)
+    except BaseException:
+        # After a lost connection or Ctrl-C the block cannot be left in order; what ended it says more.
+        with suppress(SQLAlchemyError):
+            block.__exit__(None, None, None)
+        raise
+    block.__exit__(None, None, None)

@@ -112,6 +112,8 @@ def decompress_column(
                 for statement in statements:
                     connection.exec_driver_sql(statement)
         except DBAPIError as error:
+            if error.connection_invalidated:
+                raise
             # A frame is not valid UTF-8, so the server refuses the type change as long as there is one.
             if atomic or attempt == _ATTEMPTS or not alteration.refuses_the_values(error):
                 raise MigrationFailedError(

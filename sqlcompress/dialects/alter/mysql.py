@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import String
+from sqlalchemy.exc import SQLAlchemyError
 
 from sqlcompress.dialects.alter.base import (
     Alteration,
@@ -150,10 +151,15 @@ class MySQLAlteration(Alteration):
         before = connection.exec_driver_sql("SELECT @@SESSION.sql_mode").scalar_one()
         strict = f"{before},STRICT_ALL_TABLES".lstrip(",")
         connection.exec_driver_sql("SET SESSION sql_mode = %s", (strict,))
+        restore = "SET SESSION sql_mode = %s"
         try:
             yield
-        finally:
-            connection.exec_driver_sql("SET SESSION sql_mode = %s", (before,))
+        except BaseException:
+            # The connection may be lost; what ended the block says more.
+            with suppress(SQLAlchemyError):
+                connection.exec_driver_sql(restore, (before,))
+            raise
+        connection.exec_driver_sql(restore, (before,))
 
     def refuses_the_values(self, error: DBAPIError) -> bool:
         original: Any = error.orig

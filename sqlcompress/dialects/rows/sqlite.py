@@ -113,5 +113,7 @@ class SQLiteRows(Rows):
 
 
 def _in_transaction(connection: Connection) -> bool:
+    if connection.invalidated:  # by Ctrl-C in the middle of a statement
+        return False
     driver: Any = connection.connection.driver_connection
     return bool(driver.in_transaction)
