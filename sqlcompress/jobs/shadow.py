@@ -7,20 +7,17 @@ the queue and the triggers are there or not, the kept column is there or not.
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlcompress.dialects.alter import TargetType, alteration_of
+from sqlcompress.dialects.alter import alteration_of
 from sqlcompress.dialects.catalog import catalog_of
-from sqlcompress.dialects.names import ShadowNames, kept_name
-from sqlcompress.dialects.rows import rows_of
-from sqlcompress.dialects.shadow import NewColumn, Shadow, shadow_of
-from sqlcompress.dialects.tables import Column
+from sqlcompress.dialects.names import ShadowNames
+from sqlcompress.dialects.shadow import NewColumn
 from sqlcompress.errors import MigrationBlockedError
 from sqlcompress.jobs.catch_up import CatchUp
 from sqlcompress.jobs.column import rewrite_column
 from sqlcompress.jobs.conversions import Compress, Decompress
-from sqlcompress.jobs.keys import key_of
+from sqlcompress.jobs.leftovers import column_or_none, drop_originals, new_column, shadow_in
 from sqlcompress.jobs.patience import patiently, session_of
 from sqlcompress.jobs.rewrite import RewriteResult
 from sqlcompress.types import CompressedBinary
@@ -30,10 +27,12 @@ if TYPE_CHECKING:
     from sqlalchemy.types import TypeEngine
 
     from sqlcompress.compressed import Compressed
-    from sqlcompress.dialects.catalog import Catalog
     from sqlcompress.dialects.rows import Rows, StoredAs
-    from sqlcompress.dialects.tables import Kind, TableName
+    from sqlcompress.dialects.shadow import Shadow
+    from sqlcompress.dialects.tables import Column, TableName
     from sqlcompress.jobs.column import Batching
+
+__all__ = ["compress_shadow", "decompress_shadow", "drop_originals", "plan_statements", "shadow_blockers"]
 
 # Alembic's stock alembic.ini shows INFO of "alembic".
 _LOG = logging.getLogger("alembic.sqlcompress")
@@ -77,7 +76,7 @@ def compress_shadow(
     catalog = catalog_of(connection)
     described = catalog.column(table, column)
     names = ShadowNames.of(table.name, column, to_compressed=True)
-    new = _new(connection, type_)
+    new = new_column(connection, type_)
     convert = Compress(type_, each_once=isinstance(type_, CompressedBinary))
     return _migrate(
         connection, rows_bind, table, described, names, new, convert, batching, drop_original=drop_original
@@ -103,57 +102,11 @@ def decompress_shadow(
     catalog = catalog_of(connection)
     described = catalog.column(table, column)
     names = ShadowNames.of(table.name, column, to_compressed=False)
-    new = _new(connection, type_)
+    new = new_column(connection, type_)
     convert = Decompress(existing_type, each_once=isinstance(existing_type, CompressedBinary))
     return _migrate(
         connection, rows_bind, table, described, names, new, convert, batching, drop_original=drop_original
     )
-
-
-def drop_originals(connection: Connection, table: TableName, column: str) -> list[str]:
-    """Drop what a shadow migration of the column kept; the names of what was dropped.
-
-    Args:
-        connection: A connection in autocommit.
-        table: The table.
-        column: The column, under its own name.
-    """
-    catalog = catalog_of(connection)
-    dropped = []
-    for compressed in (False, True):
-        name = kept_name(column, compressed=compressed)
-        if _column(catalog, table, name) is not None:
-            quote = connection.dialect.identifier_preparer.quote_identifier
-            connection.exec_driver_sql(
-                f"ALTER TABLE {table.quoted(connection.dialect)} DROP COLUMN {quote(name)}"
-            )
-            dropped.append(name)
-    return dropped
-
-
-def abandon_shadow(connection: Connection, table: TableName, column: str) -> bool:
-    """Give up a shadow migration that has not swapped yet: new column, queue and triggers go.
-
-    Args:
-        connection: A connection outside a transaction, or in autocommit.
-        table: The table.
-        column: The column; it is as it was all the time.
-
-    Returns:
-        Whether there was anything to give up.
-    """
-    catalog = catalog_of(connection)
-    found = False
-    for to_compressed in (True, False):
-        names = ShadowNames.of(table.name, column, to_compressed=to_compressed)
-        if _column(catalog, table, names.new) is None:
-            continue
-        found = True
-        described = catalog.column(table, column)
-        shadow = _shadow(connection, table, described, names, NewColumn("", is_binary=True))
-        with session_of(connection.engine, shadow.rows) as session:
-            patiently(shadow, session, partial(shadow.reset, session))
-    return found
 
 
 def plan_statements(
@@ -177,7 +130,7 @@ def plan_statements(
     """
     described = catalog_of(connection).column(table, column)
     names = ShadowNames.of(table.name, column, to_compressed=to_compressed)
-    shadow = _shadow(connection, table, described, names, _new(connection, type_))
+    shadow = shadow_in(connection, table, described, names, new_column(connection, type_))
     quote = connection.dialect.identifier_preparer.quote_identifier
     dropped = f"ALTER TABLE {table.quoted(connection.dialect)} DROP COLUMN {quote(names.kept)}"
     return [*shadow.steps(), *([dropped] if drop_original else [])]
@@ -188,7 +141,7 @@ def shadow_blockers(connection: Connection, table: TableName, column: str) -> li
     described = catalog_of(connection).column(table, column)
     names = ShadowNames.of(table.name, column, to_compressed=True)
     try:
-        shadow = _shadow(connection, table, described, names, NewColumn("", is_binary=True))
+        shadow = shadow_in(connection, table, described, names, NewColumn("", is_binary=True))
     except MigrationBlockedError as error:
         return list(error.blockers)
     return shadow.blockers(connection)
@@ -229,15 +182,15 @@ def _migrate(
 ) -> RewriteResult:
     catalog = catalog_of(connection)
     result = RewriteResult(0, 0, 0, 0, 0.0, 0)
-    is_begun = _column(catalog, table, names.new) is not None
-    is_swapped = not is_begun and _column(catalog, table, names.kept) is not None
+    is_begun = column_or_none(catalog, table, names.new) is not None
+    is_swapped = not is_begun and column_or_none(catalog, table, names.kept) is not None
     if not is_begun and not is_swapped and _has_type(connection, described, convert):
         # It was dropped at once by a run that ended before its revision was stamped, or another strategy
         # has been at work: what is left to do is done where it stands.
         if isinstance(convert, Compress):
             result = rewrite_column(rows_bind, table, described.name, convert, batching)
         return result
-    shadow = _shadow(connection, table, described, names, new)
+    shadow = shadow_in(connection, table, described, names, new)
     if not is_swapped:
         blockers = shadow.blockers(connection)
         if blockers:
@@ -295,34 +248,3 @@ def _swap(
 
         while not patiently(shadow, session, swap):
             pass
-
-
-# What is where ----------------------------------------------------------------------------------------------
-
-
-def _shadow(
-    connection: Connection, table: TableName, column: Column, names: ShadowNames, new: NewColumn
-) -> Shadow:
-    # The queue keeps keys for as long as the migration takes.
-    _, _, key = key_of(connection, table.name, column.name, schema=table.schema, lasting=True)
-    target = Column(names.new, _kind(new), new.type_sql)
-    return shadow_of(rows_of(connection, table, column, key, target), names, new)
-
-
-def _kind(new: NewColumn) -> Kind:
-    if new.is_binary:
-        return "binary"
-    return "json" if "JSON" in new.type_sql.upper() else "text"
-
-
-def _new(connection: Connection, type_: TypeEngine[Any]) -> NewColumn:
-    target = TargetType(type_, connection.dialect)
-    is_binary = target.base.endswith(("BLOB", "BINARY", "BYTEA"))
-    return NewColumn(target.sql, is_binary=is_binary)
-
-
-def _column(catalog: Catalog, table: TableName, name: str) -> Column | None:
-    try:
-        return catalog.column(table, name)
-    except MigrationBlockedError:
-        return None

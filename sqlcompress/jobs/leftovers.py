@@ -1,0 +1,136 @@
+"""What a shadow migration has in a table while it works and keeps there afterwards, and how that goes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sqlcompress.dialects.alter import TargetType, alteration_of
+from sqlcompress.dialects.catalog import catalog_of
+from sqlcompress.dialects.names import ShadowNames, kept_name
+from sqlcompress.dialects.rows import rows_of
+from sqlcompress.dialects.shadow import NewColumn, Shadow, shadow_of
+from sqlcompress.dialects.tables import Column
+from sqlcompress.errors import MigrationBlockedError
+from sqlcompress.jobs.keys import key_of
+from sqlcompress.jobs.patience import patiently, session_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection, Engine
+    from sqlalchemy.types import TypeEngine
+
+    from sqlcompress.dialects.catalog import Catalog
+    from sqlcompress.dialects.tables import Kind, TableName
+
+
+def drop_originals(connection: Connection, table: TableName, column: str) -> list[str]:
+    """Drop what a shadow migration of the column kept; the names of what was dropped.
+
+    Args:
+        connection: A connection in autocommit.
+        table: The table.
+        column: The column, under its own name.
+    """
+    return [
+        name
+        for compressed in (False, True)
+        if _drop(connection, table, column, name := kept_name(column, compressed=compressed))
+    ]
+
+
+def end_other_direction(
+    connection: Connection, table: TableName, column: str, *, to_compressed: bool, atomic: bool
+) -> None:
+    """Drop the column that a shadow migration the other way has kept: what it held is back in ``column``.
+
+    Args:
+        connection: A connection in autocommit, or the one in whose transaction this belongs.
+        table: The table.
+        column: The column.
+        to_compressed: The direction that has come to its end.
+        atomic: Stay in the transaction of ``connection``.
+    """
+    name = kept_name(column, compressed=to_compressed)
+    if not atomic:
+        _drop(connection, table, column, name)
+    elif column_or_none(catalog_of(connection), table, name) is not None:
+        quote = connection.dialect.identifier_preparer.quote_identifier
+        connection.exec_driver_sql(
+            f"ALTER TABLE {table.quoted(connection.dialect)} DROP COLUMN {quote(name)}"
+        )
+
+
+def _drop(connection: Connection, table: TableName, column: str, name: str) -> bool:
+    catalog = catalog_of(connection)
+    if column_or_none(catalog, table, name) is None:
+        return False
+    names = ShadowNames.of(table.name, column, to_compressed=True)
+    described = catalog.column(table, column)
+    shadow = shadow_in(connection, table, described, names, NewColumn("", is_binary=True))
+    with session_of(_bind(connection, table), shadow.rows) as session:
+        patiently(shadow, session, partial(shadow.drop_column, session, name))
+    return True
+
+
+def abandon_shadow(connection: Connection, table: TableName, column: str) -> bool:
+    """Give up a shadow migration that has not swapped yet: new column, queue and triggers go.
+
+    Args:
+        connection: A connection in autocommit.
+        table: The table.
+        column: The column; it is as it was all the time.
+
+    Returns:
+        Whether there was anything to give up.
+    """
+    catalog = catalog_of(connection)
+    found = False
+    for to_compressed in (True, False):
+        names = ShadowNames.of(table.name, column, to_compressed=to_compressed)
+        if column_or_none(catalog, table, names.new) is None:
+            continue
+        found = True
+        described = catalog.column(table, column)
+        shadow = shadow_in(connection, table, described, names, NewColumn("", is_binary=True))
+        with session_of(_bind(connection, table), shadow.rows) as session:
+            patiently(shadow, session, partial(shadow.reset, session))
+    return found
+
+
+def _bind(connection: Connection, table: TableName) -> Engine | Connection:
+    """Where a session of its own is opened: the engine, unless only this connection leads to the table."""
+    shared = alteration_of(connection.dialect).needs_same_connection(connection, table.schema)
+    return connection if shared else connection.engine
+
+
+def shadow_in(
+    connection: Connection, table: TableName, column: Column, names: ShadowNames, new: NewColumn
+) -> Shadow:
+    """The shadow of ``column`` with a key that its queue can keep.
+
+    Raises:
+        MigrationBlockedError: The table has no such key.
+    """
+    _, _, key = key_of(connection, table.name, column.name, schema=table.schema, lasting=True)
+    target = Column(names.new, _kind(new), new.type_sql)
+    return shadow_of(rows_of(connection, table, column, key, target), names, new)
+
+
+def _kind(new: NewColumn) -> Kind:
+    if new.is_binary:
+        return "binary"
+    return "json" if "JSON" in new.type_sql.upper() else "text"
+
+
+def new_column(connection: Connection, type_: TypeEngine[Any]) -> NewColumn:
+    """The new column for a type."""
+    target = TargetType(type_, connection.dialect)
+    return NewColumn(target.sql, is_binary=target.base.endswith(("BLOB", "BINARY", "BYTEA")))
+
+
+def column_or_none(catalog: Catalog, table: TableName, name: str) -> Column | None:
+    """The column, or None where the table has none of that name."""
+    try:
+        return catalog.column(table, name)
+    except MigrationBlockedError:
+        return None
