@@ -70,6 +70,7 @@ def start(kind: Kind, running: ExitStack) -> URL:
         str(server_program),
         "--no-defaults",
         f"--datadir={data}",
+        f"--tmpdir={folder}",  # one that starts deletes the temporary tables of all others in a shared one
         "--bind-address=127.0.0.1",
         f"--port={port}",
         f"--socket={folder / 'socket'}",
@@ -120,6 +121,7 @@ def _install_mariadb(server_program: Path, data: Path, account: Account, folder:
             str(installer),
             "--no-defaults",
             f"--datadir={data}",
+            f"--tmpdir={folder}",
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
             "--skip-name-resolve",
