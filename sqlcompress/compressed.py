@@ -218,8 +218,9 @@ class Compressed(TypeDecorator[_T]):
             made[kind] = make(dialect)
         return made[kind]
 
-    def _stored_text(self) -> Callable[[Any], str]:
+    def _stored_text(self, dialect: Dialect) -> Callable[[Any], str]:
         """The function from what a driver hands over, None excepted, to the plain text."""
+        is_turned = database_of(dialect.name).is_bytes_turned_to_text
         unframe = unframer(self.max_size, dictionaries_of(self.codec))
         decode = decoder(self.codec, self.max_size, self.legacy, is_text=True)
         has_legacy = bool(self.legacy)
@@ -228,9 +229,12 @@ class Compressed(TypeDecorator[_T]):
         def text(value: Any) -> str:
             try:
                 if value.__class__ is not bytes or has_legacy:
-                    if isinstance(value, str) and not has_legacy:
-                        # SQLite keeps what it was given, and text written by hand stays readable.
-                        return str(value)
+                    if isinstance(value, str):
+                        if is_turned(value):
+                            raise UnknownFormatError(_TURNED_TO_TEXT)
+                        if not has_legacy:
+                            # SQLite keeps what it was given, and text written by hand stays readable.
+                            return str(value)
                     return decode(driver_bytes(value)).decode()
                 return (unframe(value) if value.startswith(MAGICS) else value).decode()
             except UnicodeDecodeError as error:
@@ -239,6 +243,14 @@ class Compressed(TypeDecorator[_T]):
                 raise_on_read(error, place)
 
         return text
+
+
+_TURNED_TO_TEXT = (
+    "the column is not binary yet and the value is bytes turned into text, as the database does with what a "
+    "compressed type writes into a TEXT column. Migrate the column before the application writes to it with "
+    "a compressed type; decode such rows by hand first. A text of your own that looks so is read once the "
+    "column is migrated"
+)
 
 
 def _evaluable(value: object) -> str:

@@ -78,7 +78,7 @@ class CompressedText(Compressed[str]):
         return bind
 
     def _make_result(self, dialect: Dialect) -> Processor:
-        text = self._stored_text()
+        text = self._stored_text(dialect)
 
         def result(value: Any) -> str | None:
             return None if value is None else text(value)
@@ -209,7 +209,7 @@ class CompressedJSON(Compressed[Any]):
         return bind
 
     def _make_result(self, dialect: Dialect) -> Processor:
-        stored_text = self._stored_text()
+        stored_text = self._stored_text(dialect)
         deserialize = self.deserializer or getattr(dialect, "_json_deserializer", None) or _LOADS
         place = self.place
 

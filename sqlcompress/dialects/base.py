@@ -25,6 +25,11 @@ class Database:
         """``value`` as an SQL literal, for ``literal_binds`` and DDL."""
         return f"X'{value.hex()}'"
 
+    def is_bytes_turned_to_text(self, value: str) -> bool:
+        """Whether a text from a column that is not binary is what the database makes of bytes."""
+        del value
+        return False
+
     def column_created(self, table: str, column: str) -> str | None:
         """The statement to run once a table with a compressed column is created, if one is due.
 
