@@ -11,6 +11,7 @@ from sqlcompress.dialects.alter import TargetType, alteration_of
 from sqlcompress.dialects.catalog import catalog_of
 from sqlcompress.errors import MigrationFailedError
 from sqlcompress.jobs.conversions import Compress, Decompress
+from sqlcompress.jobs.leftovers import end_begun_shadow, end_other_direction
 from sqlcompress.jobs.rewrite import RewriteResult, rewrite
 from sqlcompress.types import CompressedBinary
 
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 
 # How often rows that writers compressed behind our back are decompressed again before the type change.
 _ATTEMPTS = 5
+
+_REFUSED = (
+    "the rows are plain, or were compressed again by an application that is still running; stop it, or "
+    "correct the rows, and run this again"
+)
+_NOT_CHANGED = "nothing is lost, and the database's own error says why; run this again"
 
 
 @dataclass(frozen=True)
@@ -72,13 +79,16 @@ def compress_column(
         batching: How rows are rewritten.
         atomic: All in the open transaction of ``connection``.
     """
+    end_begun_shadow(connection, table, column, atomic=atomic)
     alteration = alteration_of(connection.dialect)
     described = catalog_of(connection).column(table, column)
     with alteration.strictly(connection):
         for statement in alteration.to_binary(connection, table, described):
             connection.exec_driver_sql(statement)
     convert = Compress(type_, each_once=isinstance(type_, CompressedBinary))
-    return rewrite_column(rows_bind, table, column, convert, batching, atomic=atomic)
+    result = rewrite_column(rows_bind, table, column, convert, batching, atomic=atomic)
+    end_other_direction(connection, table, column, to_compressed=True, atomic=atomic)
+    return result
 
 
 def decompress_column(
@@ -97,6 +107,7 @@ def decompress_column(
     Raises:
         MigrationFailedError: Rows could not be decompressed, or writers went on compressing them.
     """
+    end_begun_shadow(connection, table, column, atomic=atomic)
     alteration = alteration_of(connection.dialect)
     target = TargetType(type_, connection.dialect)
     is_binary = isinstance(existing_type, CompressedBinary)
@@ -118,12 +129,13 @@ def decompress_column(
             if atomic or attempt == _ATTEMPTS or not alteration.refuses_the_values(error):
                 raise MigrationFailedError(
                     f"{table}.{column}: the database refused the change to {target.sql} "
-                    f"({type(error.orig).__name__}); the rows are plain, or were compressed again by an "
-                    "application that is still running; stop it, or correct the rows, and run this again"
+                    f"({type(error.orig).__name__}); "
+                    + (_REFUSED if alteration.refuses_the_values(error) else _NOT_CHANGED)
                 ) from error
             described = catalog_of(connection).column(table, column)
         else:
             break
+    end_other_direction(connection, table, column, to_compressed=False, atomic=atomic)
     return result
 
 

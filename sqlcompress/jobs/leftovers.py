@@ -72,6 +72,24 @@ def _drop(connection: Connection, table: TableName, column: str, name: str) -> b
     return True
 
 
+def end_begun_shadow(connection: Connection, table: TableName, column: str, *, atomic: bool) -> None:
+    """Give up a shadow migration that was begun, before another strategy takes its place.
+
+    Raises:
+        MigrationBlockedError: The other strategy is atomic, whose transaction would stand in the way.
+    """
+    if not atomic:
+        abandon_shadow(connection, table, column)
+        return
+    names = ShadowNames.of(table.name, column, to_compressed=True)
+    if column_or_none(catalog_of(connection), table, names.new) is not None:
+        sentence = (
+            f"a shadow migration of {table}.{column} was begun and has not ended; finish it, or give it up "
+            'with sqlcompress.jobs.leftovers.abandon_shadow(), before strategy="atomic"'
+        )
+        raise MigrationBlockedError(sentence, (sentence,))
+
+
 def abandon_shadow(connection: Connection, table: TableName, column: str) -> bool:
     """Give up a shadow migration that has not swapped yet: new column, queue and triggers go.
 
@@ -84,17 +102,15 @@ def abandon_shadow(connection: Connection, table: TableName, column: str) -> boo
         Whether there was anything to give up.
     """
     catalog = catalog_of(connection)
-    found = False
-    for to_compressed in (True, False):
-        names = ShadowNames.of(table.name, column, to_compressed=to_compressed)
-        if column_or_none(catalog, table, names.new) is None:
-            continue
-        found = True
-        described = catalog.column(table, column)
-        shadow = shadow_in(connection, table, described, names, NewColumn("", is_binary=True))
-        with session_of(_bind(connection, table), shadow.rows) as session:
-            patiently(shadow, session, partial(shadow.reset, session))
-    return found
+    # The new column, the queue and the triggers are called the same in both directions.
+    names = ShadowNames.of(table.name, column, to_compressed=True)
+    if column_or_none(catalog, table, names.new) is None:
+        return False
+    described = catalog.column(table, column)
+    shadow = shadow_in(connection, table, described, names, NewColumn("", is_binary=True))
+    with session_of(_bind(connection, table), shadow.rows) as session:
+        patiently(shadow, session, partial(shadow.reset, session))
+    return True
 
 
 def _bind(connection: Connection, table: TableName) -> Engine | Connection:

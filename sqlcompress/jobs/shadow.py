@@ -182,7 +182,8 @@ def _migrate(
 ) -> RewriteResult:
     catalog = catalog_of(connection)
     result = RewriteResult(0, 0, 0, 0, 0.0, 0)
-    is_begun = column_or_none(catalog, table, names.new) is not None
+    begun = column_or_none(catalog, table, names.new)
+    is_begun = begun is not None
     is_swapped = not is_begun and column_or_none(catalog, table, names.kept) is not None
     if not is_begun and not is_swapped and _has_type(connection, described, convert):
         # It was dropped at once by a run that ended before its revision was stamped, or another strategy
@@ -191,6 +192,12 @@ def _migrate(
             result = rewrite_column(rows_bind, table, described.name, convert, batching)
         return result
     shadow = shadow_in(connection, table, described, names, new)
+    if is_swapped and (described.kind == "binary") != new.is_binary:
+        sentence = (
+            f"{table}.{described.name} is {described.type_sql} although an earlier migration has kept "
+            f"{names.kept}; see what it holds, then drop it with op.drop_compressed_original"
+        )
+        raise MigrationBlockedError(sentence, (sentence,))
     if not is_swapped:
         blockers = shadow.blockers(connection)
         if blockers:
@@ -199,7 +206,9 @@ def _migrate(
                 f"{table}.{described.name} cannot have a shadow column; nothing has been changed:{listed}",
                 tuple(blockers),
             )
-        _prepare(rows_bind, shadow, is_begun=is_begun)
+        # One that was begun the other way is of no use.
+        is_ours = begun is not None and (begun.kind == "binary") == new.is_binary
+        _prepare(rows_bind, shadow, is_begun=is_ours)
         filling = _Filling(convert, shadow)
         result = rewrite_column(rows_bind, table, described.name, filling, batching, target=names.new)
         _swap(rows_bind, shadow, convert, batching)
