@@ -178,8 +178,8 @@ def _one_pass(batches: list[Batches], walk: Walk) -> None:
         batches[0].run(walk)
         return
     with ThreadPoolExecutor(len(batches), "sqlcompress-rewrite") as pool:
-        futures = [pool.submit(batch.run, walk) for batch in batches]
         try:
+            futures = [pool.submit(batch.run, walk) for batch in batches]
             for future in futures:
                 future.result()
         except BaseException:
