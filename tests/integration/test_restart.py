@@ -51,10 +51,10 @@ def make(engine):
     return rows
 
 
-def project_of(folder, url, strategy):
+def project_of(folder, url, strategy, workers=1):
     project = Project(folder, url)
     project.revision("pass")
-    settings = f'strategy="{strategy}", batch_rows=10, workers=1'
+    settings = f'strategy="{strategy}", batch_rows=10, workers={workers}'
     if strategy == "shadow":
         settings += ", drop_original=True"
     project.revision(

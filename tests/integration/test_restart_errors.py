@@ -1,14 +1,16 @@
-"""Interrupted by Ctrl-C, by the server or by somebody's lock: one error that says so, and a run that goes on."""
+"""Interrupted by Ctrl-C, by the server or by a lock: one error that says so, and a run that goes on."""
 
 from __future__ import annotations
 
-import _thread
 import re
+import signal
+import threading
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from sqlcompress import MigrationFailedError
 from tests.integration.alembic_project import version
 from tests.integration.interrupted import Watch
 from tests.integration.test_restart import compressed_rows, make, plain_rows, project_of, state
@@ -61,8 +63,8 @@ def pressed(connection):
     raise KeyboardInterrupt
 
 
-def from_a_worker(connection):
-    _thread.interrupt_main()
+def sent_by_a_terminal(connection):
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
 
 ROWS = r"UPDATE \S*\bt\W"
@@ -103,3 +105,59 @@ def test_ctrl_c(engine, database_url, tmp_path, strategy):
                 assert compressed_rows(engine) == rows
         assert plain_rows(engine) == rows
         assert state(engine) == before
+
+
+@pytest.mark.databases("postgresql", "mariadb", "mysql")
+def test_ctrl_c_while_threads_are_at_work(engine, database_url, tmp_path):
+    rows = make(engine)
+    project = project_of(tmp_path, database_url, "rewrite", workers=3)
+    before = state(engine)
+    for move, still in ((project.upgrade, "1"), (lambda: project.downgrade("1"), "2")):
+        interrupted(move, ROWS, 1, sent_by_a_terminal, KeyboardInterrupt)
+        assert version(engine) == still
+        for thread in threading.enumerate():
+            if thread.name.startswith("sqlcompress"):
+                thread.join(60)  # one that was just starting ends with its batch
+                assert not thread.is_alive()
+        move()
+        if still == "1":
+            assert compressed_rows(engine) == rows
+    assert plain_rows(engine) == rows
+    assert state(engine) == before
+
+
+WAITS = {
+    "sqlite": {"timeout": "0.1"},
+    "postgresql": {"options": "-c lock_timeout=200"},
+    "mariadb": {"init_command": "SET lock_wait_timeout = 1"},
+    "mysql": {"init_command": "SET lock_wait_timeout = 1"},
+}
+
+
+@pytest.mark.parametrize("strategy", ["rewrite", "atomic"])
+def test_somebody_holds_the_table(engine, database_url, database, tmp_path, strategy):
+    """The type change does not get its lock; on SQLite the only writer is somebody else."""
+    if database == "sqlite" and strategy == "rewrite":
+        pytest.skip("batches wait for SQLite's writer, 25 s in all: test_rewrite_rows.py")
+    rows = make(engine)
+    url = database_url.update_query_dict(WAITS[database])
+    project = project_of(tmp_path, url, strategy)
+    before = state(engine)
+    for move, still in ((project.upgrade, "1"), (lambda: project.downgrade("1"), "2")):
+        with engine.connect() as holder:
+            if database == "sqlite":
+                holder.exec_driver_sql("BEGIN IMMEDIATE")
+            holder.execute(sa.text("SELECT count(*) FROM t")).all()
+            with pytest.raises((OperationalError, MigrationFailedError)) as raised:
+                move()
+            holder.rollback()
+        error = raised.value if isinstance(raised.value, OperationalError) else raised.value.__cause__
+        assert isinstance(error, OperationalError)
+        assert re.search("lock", str(error.orig), re.IGNORECASE)
+        assert "the rows are plain" not in str(raised.value)
+        assert version(engine) == still
+        move()
+        if still == "1":
+            assert compressed_rows(engine) == rows
+    assert plain_rows(engine) == rows
+    assert state(engine) == before
