@@ -6,7 +6,7 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
 from sqlcompress.dialects.rows import Change
 from sqlcompress.errors import DecodeError, MigrationFailedError
@@ -14,7 +14,7 @@ from sqlcompress.errors import DecodeError, MigrationFailedError
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
-    from sqlcompress.dialects.rows import Row
+    from sqlcompress.dialects.rows import KeyValue, Row
     from sqlcompress.dialects.shadow import Shadow
     from sqlcompress.jobs.conversions import Conversion
 
@@ -37,10 +37,22 @@ class CatchUp:
         self._writes = convert.writes(shadow.rows)
         self._batch_bytes = batch_bytes
         self._limit = _FIRST_ROWS
+        self._most = _MOST_ROWS
+        self._keys: list[KeyValue] = []
 
     def until_few_are_left(self, connection: Connection) -> None:
-        """Work until what is left can be done under the lock."""
+        """Work until what is left can be done under the lock.
+
+        Raises:
+            MigrationFailedError: A row cannot be converted, or the server refuses its new value.
+        """
         while self._round(connection) > _UNDER_LOCK:
+            pass
+
+    def to_the_end(self, connection: Connection) -> None:
+        """Work until nothing is left, row by row, after one was refused under the lock."""
+        self._limit = self._most = 1
+        while self._round(connection):
             pass
 
     def _round(self, connection: Connection) -> int:
@@ -53,7 +65,13 @@ class CatchUp:
                 self._batch(connection)
                 waiting = self._shadow.waiting(connection, _UNDER_LOCK + 1)
                 rows.commit(connection)
-            except DBAPIError as error:  # noqa: PERF203 - the loop is for the exception
+            except (DataError, IntegrityError) as error:  # noqa: PERF203 - the loop is for the exception
+                rows.rollback(connection)
+                if self._most == 1:
+                    raise self._refused(error) from error
+                # One row spoils the statement: find it by taking one after the other.
+                self._limit = self._most = 1
+            except DBAPIError as error:
                 rows.rollback(connection)
                 if not rows.is_transient(error) or tries >= _TRIES:
                     raise
@@ -78,19 +96,19 @@ class CatchUp:
         if not entries:
             return 0
         # Read after the entries and under a lock: what is newer has an entry of its own.
-        keys = list(dict.fromkeys(key for _, key in entries))
-        found = self._shadow.rows.by_key(connection, keys)
+        self._keys = list(dict.fromkeys(key for _, key in entries))
+        found = self._shadow.rows.by_key(connection, self._keys)
         changes = [self._changed(row) for row in found]
         self._write(connection, changes)
         self._shadow.forget(connection, [number for number, _ in entries])
         mean = max(1, sum(row.size for row in found) // max(1, len(found)))
-        self._limit = max(1, min(_MOST_ROWS, self._batch_bytes // mean))
+        self._limit = max(1, min(self._most, self._batch_bytes // mean))
         return len(entries)
 
     def _changed(self, row: Row) -> Change:
         if row.is_null:
             return Change(row.key, None)
-        shown = row.key[0] if len(row.key) == 1 else row.key
+        shown = _shown(row.key)
         try:
             if row.value is None:
                 raise MigrationFailedError(self._failure(shown, "is longer than the server hands over"))
@@ -100,6 +118,12 @@ class CatchUp:
             raise MigrationFailedError(
                 self._failure(shown, f"cannot be converted ({type(error).__name__})"), (shown,)
             ) from error
+
+    def _refused(self, error: DBAPIError) -> MigrationFailedError:
+        shown = _shown(self._keys[0])
+        return MigrationFailedError(
+            self._failure(shown, f"was refused by the server ({type(error.orig).__name__})"), (shown,)
+        )
 
     def _failure(self, key: object, reason: str) -> str:
         return (
@@ -131,3 +155,8 @@ class CatchUp:
                 f"{self._shadow.table}: {len(part)} locked rows were written and the server reports "
                 f"{matched}; the batch was undone"
             )
+
+
+def _shown(key: KeyValue) -> object:
+    """A key as errors show it: the bare value where it is one column."""
+    return key[0] if len(key) == 1 else key

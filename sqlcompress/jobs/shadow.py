@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.exc import DataError, IntegrityError
+
 from sqlcompress.dialects.alter import alteration_of
 from sqlcompress.dialects.catalog import catalog_of
 from sqlcompress.dialects.names import ShadowNames
@@ -253,7 +255,12 @@ def _swap(
 
         def swap() -> bool:
             catch_up.until_few_are_left(session)
-            return shadow.swap(session, catch_up.under_lock)
+            try:
+                return shadow.swap(session, catch_up.under_lock)
+            except (DataError, IntegrityError):
+                shadow.rows.rollback(session)
+                catch_up.to_the_end(session)
+                return False
 
         while not patiently(shadow, session, swap):
             pass

@@ -62,7 +62,7 @@ class MySQLShadow(Shadow):
             if _code(error) not in _NOT_INSTANT:
                 raise
             sentence = (
-                f"the server cannot add a column to {self.table} without copying it (a FULLTEXT index, "
+                f"the server cannot change a column of {self.table} without copying it (a FULLTEXT index, "
                 "ROW_FORMAT=COMPRESSED, or too many instant changes since the last copy, which OPTIMIZE "
                 'TABLE ends); use strategy="rewrite"'
             )
@@ -234,6 +234,9 @@ class MySQLShadow(Shadow):
 
 def _declared(column: Column) -> str:
     """The type with everything that MODIFY would forget."""
+    if column.kind == "json":
+        # On MariaDB that is LONGTEXT with a character set and a check of its own.
+        return "JSON"
     text = column.type_sql
     if column.kind == "text" and column.charset:
         text += f" CHARACTER SET {column.charset} COLLATE {column.collation}"
