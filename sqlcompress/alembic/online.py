@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 _NO_AUTOCOMMIT = (
     'the batches of strategy="rewrite" are committed one by one, and this environment runs all migrations in '
-    "a transaction of its own that cannot be interrupted (env.py with engine.begin(), or a connection in a "
-    'transaction). Use strategy="atomic", or let env.py use "with connectable.connect() as connection" and '
-    '"with context.begin_transaction()", as Alembic\'s own template does'
+    "a transaction of its own that cannot be interrupted (env.py with engine.begin(), or with a connection "
+    'that something was executed on and not committed). Use strategy="atomic", or let env.py use '
+    '"with connectable.connect() as connection" and "with context.begin_transaction()", as Alembic\'s own '
+    "template does"
 )
 
 
