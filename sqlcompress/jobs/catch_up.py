@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from typing import TYPE_CHECKING
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from sqlcompress.dialects.rows import KeyValue, Row
     from sqlcompress.dialects.shadow import Shadow
     from sqlcompress.jobs.conversions import Conversion
+
+# Alembic's stock alembic.ini shows INFO of "alembic".
+_LOG = logging.getLogger("alembic.sqlcompress")
+_SECONDS_BETWEEN_LINES = 5.0
+_COUNTED = 100_000
 
 # Rows of one round: their values are in memory together, and their locks are held together.
 _MOST_ROWS = 200
@@ -46,8 +52,18 @@ class CatchUp:
         Raises:
             MigrationFailedError: A row cannot be converted, or the server refuses its new value.
         """
+        told = time.monotonic()
         while self._round(connection) > _UNDER_LOCK:
-            pass
+            if time.monotonic() - told > _SECONDS_BETWEEN_LINES:
+                told = time.monotonic()
+                waiting = self._shadow.waiting(connection, _COUNTED)
+                self._shadow.rows.rollback(connection)
+                _LOG.info(
+                    "%s: %s%s changed rows to catch up with",
+                    self._shadow.table,
+                    "more than " if waiting == _COUNTED else "",
+                    f"{waiting:,}",
+                )
 
     def to_the_end(self, connection: Connection) -> None:
         """Work until nothing is left, row by row, after one was refused under the lock."""
