@@ -79,7 +79,15 @@ class StockEnvironment:
         assert (done.returncode != 0) == fails, done.stdout + done.stderr
         return done.stdout + done.stderr
 
+    @property
+    def _revision(self) -> Path:
+        (path,) = (self.folder / "migrations" / "versions").glob("*.py")
+        return path
+
     def script(self) -> str:
         """The text of the one revision."""
-        (path,) = (self.folder / "migrations" / "versions").glob("*.py")
-        return path.read_text(encoding="utf-8")
+        return self._revision.read_text(encoding="utf-8")
+
+    def replace(self, old: str, new: str) -> None:
+        """Edit the one revision."""
+        self._revision.write_text(self.script().replace(old, new), encoding="utf-8")

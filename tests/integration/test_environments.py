@@ -104,17 +104,20 @@ class TestTwoDatabases:
         made.point_to(other.url, "engine2")
         return made
 
-    def test_its_one_transaction_takes_atomic_only(self, engine, other, environment):
+    def generate(self, environment):
         environment.alembic("revision", "--autogenerate", compressed=True)
+        # Alembic writes the types of all databases as the last one's dialect does: Text() without "sa.".
+        environment.replace("(astext_type=Text())", "()")
+
+    def test_its_one_transaction_takes_atomic_only(self, engine, other, environment):
+        self.generate(environment)
         assert "op.compress_column('article', 'd'" in environment.script()
         assert "op.compress_column('order', 'd'" in environment.script()
         said = environment.alembic("upgrade", "head", compressed=True, fails=True)
         assert 'Use strategy="atomic"' in said
         assert plain(engine, "article") == ROWS
         assert plain(other, "order") == ROWS
-        (path,) = (environment.folder / "migrations" / "versions").glob("*.py")
-        text = environment.script().replace("existing_nullable", 'strategy="atomic", existing_nullable')
-        path.write_text(text, encoding="utf-8")
+        environment.replace("existing_nullable", 'strategy="atomic", existing_nullable')
         for _ in range(2):
             environment.alembic("upgrade", "head", compressed=True)
             assert compressed(engine, "article") == ROWS
@@ -136,7 +139,7 @@ class TestTwoDatabases:
         for end in ("commit", "rollback"):
             old = f'for rec in engines.values():\n            rec["transaction"].{end}()'
             environment.edit(environment.env, old, "pass")
-        environment.alembic("revision", "--autogenerate", compressed=True)
+        self.generate(environment)
         for _ in range(2):
             environment.alembic("upgrade", "head", compressed=True)
             assert compressed(engine, "article") == ROWS

@@ -188,7 +188,7 @@ def goes_over_and_back(engine, environment, schema, options):
         assert read(engine, plain) == expected
 
 
-NAMES = [("t", "d"), ("order", "group"), ('quo"te`d', "per%cent"), ("%(name)s :bind", "Körper\n-- x")]
+NAMES = [("t", "d"), ("order", "group"), ('quo"te`d', "per%cent"), ("100% :bind", "Körper\n-- x")]
 
 
 @pytest.mark.parametrize(("table", "column"), NAMES)

@@ -139,7 +139,7 @@ def chosen(points):
             seen[kind] = seen.get(kind, 0) + 1
             if seen[kind] <= 2 or is_ddl(point):
                 numbers.add(point.number)
-    numbers.update({len(points), len(points) // 4, len(points) // 2})
+    numbers.update(len(points) * tenth // 10 for tenth in range(1, 11))
     return sorted(numbers)
 
 
