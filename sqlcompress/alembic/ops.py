@@ -1,80 +1,24 @@
-"""``op.compress_column`` and ``op.decompress_column``."""
+"""``op.compress_column`` and ``op.decompress_column``; registers these and the other operations."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from alembic.operations.base import Operations
-from alembic.operations.ops import MigrateOperation
-from sqlalchemy.types import to_instance
 
+from sqlcompress.alembic.kept import DropCompressedOriginalOp, drop_kept
 from sqlcompress.alembic.online import compress_online, decompress_online
 from sqlcompress.alembic.script import compress_in_script, refuse_in_script
+from sqlcompress.alembic.settings import ColumnOp
 from sqlcompress.compressed import Compressed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy.types import TypeEngine
 
-STRATEGIES = ("rewrite", "atomic")
 
-
-class _ColumnOp(MigrateOperation):
-    """What the two operations share."""
-
-    #: What the operation is called on ``op``.
-    name: ClassVar[str]
-
-    def __init__(
-        self,
-        table_name: str,
-        column_name: str,
-        *,
-        type_: TypeEngine[Any],
-        existing_type: TypeEngine[Any] | None = None,
-        existing_nullable: bool | None = None,
-        schema: str | None = None,
-        strategy: str = "rewrite",
-        batch_rows: int = 1000,
-        batch_bytes: int = 4_194_304,
-        pause_seconds: float = 0.0,
-        workers: int = 2,
-    ) -> None:
-        if strategy not in STRATEGIES:
-            raise ValueError(f"strategy={strategy!r}: there are {' and '.join(map(repr, STRATEGIES))}")
-        if not 1 <= batch_rows <= 10_000:
-            raise ValueError("batch_rows goes from 1 to 10,000")
-        if batch_bytes < 1 or pause_seconds < 0 or workers < 1:
-            raise ValueError("batch_bytes and workers are at least 1, pause_seconds at least 0")
-        self.table_name = table_name
-        self.column_name = column_name
-        self.type_: TypeEngine[Any] = to_instance(type_)
-        self.existing_type = None if existing_type is None else to_instance(existing_type)
-        self.existing_nullable = existing_nullable
-        self.schema = schema
-        self.strategy = strategy
-        self.batch_rows = batch_rows
-        self.batch_bytes = batch_bytes
-        self.pause_seconds = pause_seconds
-        self.workers = workers
-
-    def settings(self) -> dict[str, Any]:
-        """The arguments that say how rows are rewritten."""
-        names = ("strategy", "batch_rows", "batch_bytes", "pause_seconds", "workers")
-        return {name: getattr(self, name) for name in names}
-
-    def to_diff_tuple(self) -> tuple[Any, ...]:
-        """As ``alembic.autogenerate.compare_metadata`` lists it."""
-        return (
-            self.name,
-            self.schema,
-            self.table_name,
-            self.column_name,
-            self.existing_type,
-            self.type_,
-        )
-
-
-class CompressColumnOp(_ColumnOp):
+class CompressColumnOp(ColumnOp):
     """Turn a plain column into a compressed one."""
 
     name: ClassVar[str] = "compress_column"
@@ -102,6 +46,11 @@ class CompressColumnOp(_ColumnOp):
         batch_bytes: int = 4_194_304,
         pause_seconds: float = 0.0,
         workers: int = 2,
+        lag_seconds: Callable[[], float | None] | None = None,
+        max_lag_seconds: float = 5.0,
+        where: str | None = None,
+        drop_original: bool = False,
+        dry_run: bool = False,
     ) -> None:
         """Turn a plain column into a compressed one, type and rows.
 
@@ -116,12 +65,22 @@ class CompressColumnOp(_ColumnOp):
             existing_nullable: Needed in ``--sql`` mode on MySQL and MariaDB only.
             schema: The table's schema.
             strategy: ``"rewrite"`` changes the type, then rewrites the rows in committed batches;
-                ``"atomic"`` does all in the migration's own transaction, for small tables.
+                ``"shadow"`` fills a second column and swaps the two in a moment, for tables that must not
+                stop; ``"atomic"`` does all in the migration's own transaction, for small tables.
             batch_rows: Rows in one transaction at most, 1 to 10,000.
             batch_bytes: Bytes of stored values in one transaction, roughly. 4 MiB: larger batches were no
                 faster, and locks are held longer.
             pause_seconds: Seconds of rest after each batch, for replicas and other writers.
             workers: Threads that rewrite side by side; synchronous drivers on servers only.
+            lag_seconds: A function that gives the seconds by which replicas are behind, None where that is
+                not known; asked between batches.
+            max_lag_seconds: The job waits while they are further behind than this, or it is not known.
+            where: A condition in SQL: only these rows are compressed. The others stay plain, which the
+                compressed types read; ``strategy="rewrite"`` only.
+            drop_original: Drop the plain column at the end of ``strategy="shadow"`` instead of keeping it
+                until ``op.drop_compressed_original``.
+            dry_run: Print what would be done, and change nothing. Under ``alembic upgrade`` the command ends
+                there, so that the revision does not count as applied.
 
         Raises:
             MigrationBlockedError: Something would be lost, changed or broken; nothing has been changed.
@@ -140,6 +99,11 @@ class CompressColumnOp(_ColumnOp):
                 batch_bytes=batch_bytes,
                 pause_seconds=pause_seconds,
                 workers=workers,
+                lag_seconds=lag_seconds,
+                max_lag_seconds=max_lag_seconds,
+                where=where,
+                drop_original=drop_original,
+                dry_run=dry_run,
             )
         )
 
@@ -154,17 +118,20 @@ class CompressColumnOp(_ColumnOp):
             existing_type=_without_legacy(self.type_),
             existing_nullable=self.existing_nullable,
             schema=self.schema,
-            **self.settings(),
+            # Whatever was left out on the way here, everything goes back.
+            **(self.settings() | {"where": None}),
         )
 
 
-class DecompressColumnOp(_ColumnOp):
+class DecompressColumnOp(ColumnOp):
     """Turn a compressed column into a plain one."""
 
     name: ClassVar[str] = "decompress_column"
 
     def __init__(self, table_name: str, column_name: str, *, type_: TypeEngine[Any], **kw: Any) -> None:
         super().__init__(table_name, column_name, type_=type_, **kw)
+        if self.where is not None:
+            raise ValueError("decompress_column() takes no where=: the type changes for all rows")
         if isinstance(self.type_, Compressed):
             raise TypeError(
                 "decompress_column(type_=…) takes the plain type, existing_type= the compressed one"
@@ -188,6 +155,10 @@ class DecompressColumnOp(_ColumnOp):
         batch_bytes: int = 4_194_304,
         pause_seconds: float = 0.0,
         workers: int = 2,
+        lag_seconds: Callable[[], float | None] | None = None,
+        max_lag_seconds: float = 5.0,
+        drop_original: bool = False,
+        dry_run: bool = False,
     ) -> None:
         """Turn a compressed column into a plain one: the reverse of ``compress_column``.
 
@@ -207,6 +178,10 @@ class DecompressColumnOp(_ColumnOp):
             batch_bytes: As for ``compress_column``.
             pause_seconds: As for ``compress_column``.
             workers: As for ``compress_column``.
+            lag_seconds: As for ``compress_column``.
+            max_lag_seconds: As for ``compress_column``.
+            drop_original: Drop the compressed column at the end of ``strategy="shadow"``.
+            dry_run: As for ``compress_column``.
 
         Raises:
             MigrationBlockedError: A value does not fit, or something would be lost; nothing was changed.
@@ -225,6 +200,10 @@ class DecompressColumnOp(_ColumnOp):
                 batch_bytes=batch_bytes,
                 pause_seconds=pause_seconds,
                 workers=workers,
+                lag_seconds=lag_seconds,
+                max_lag_seconds=max_lag_seconds,
+                drop_original=drop_original,
+                dry_run=dry_run,
             )
         )
 
@@ -267,13 +246,16 @@ def _decompress(operations: Operations, operation: DecompressColumnOp) -> None:
 
 
 def register() -> None:
-    """Give ``op`` the two operations; again without effect."""
+    """Give ``op`` the operations; again without effect."""
     if hasattr(Operations, "compress_column"):
         return
-    Operations.register_operation(CompressColumnOp.name)(CompressColumnOp)
-    Operations.register_operation(DecompressColumnOp.name)(DecompressColumnOp)
-    Operations.implementation_for(CompressColumnOp)(_compress)
-    Operations.implementation_for(DecompressColumnOp)(_decompress)
+    for op, run in (
+        (CompressColumnOp, _compress),
+        (DecompressColumnOp, _decompress),
+        (DropCompressedOriginalOp, drop_kept),
+    ):
+        Operations.register_operation(op.name)(op)
+        Operations.implementation_for(op)(run)
 
 
 register()

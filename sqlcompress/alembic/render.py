@@ -9,20 +9,13 @@ from alembic.autogenerate.render import _alembic_autogenerate_prefix, _repr_type
 
 import sqlcompress
 from sqlcompress.alembic.ops import CompressColumnOp, DecompressColumnOp
+from sqlcompress.alembic.settings import DEFAULTS
 from sqlcompress.compressed import Compressed
 from sqlcompress.dictionaries import Dictionary
 
 if TYPE_CHECKING:
     from alembic.autogenerate.api import AutogenContext
     from sqlalchemy.types import TypeEngine
-
-_DEFAULTS: dict[str, Any] = {
-    "strategy": "rewrite",
-    "batch_rows": 1000,
-    "batch_bytes": 4_194_304,
-    "pause_seconds": 0.0,
-    "workers": 2,
-}
 
 
 def render_type(type_: TypeEngine[Any], context: AutogenContext) -> str:
@@ -70,7 +63,12 @@ def _render(name: str, context: AutogenContext, op: CompressColumnOp | Decompres
         arguments.append(f"existing_nullable={op.existing_nullable!r}")
     if op.schema is not None:
         arguments.append(f"schema={op.schema!r}")
-    arguments += [f"{key}={value!r}" for key, value in op.settings().items() if value != _DEFAULTS[key]]
+    # A function has no text that would give it back.
+    arguments += [
+        f"{key}={value!r}"
+        for key, value in op.settings().items()
+        if value != DEFAULTS[key] and not callable(value)
+    ]
     return f"{_alembic_autogenerate_prefix(context)}{name}({', '.join(arguments)})"
 
 

@@ -46,6 +46,10 @@ class Batching:
         pause_seconds: Seconds of rest after each batch.
         workers: Threads that rewrite side by side, where the driver and the database allow it.
         progress: Called after each batch.
+        lag_seconds: Gives the seconds by which replicas are behind, or None where that is not known; asked
+            between batches. None for no such question.
+        max_lag_seconds: The job waits while replicas are further behind than this.
+        where: A condition in SQL; only these rows are rewritten.
     """
 
     batch_rows: int = 1000
@@ -53,6 +57,9 @@ class Batching:
     pause_seconds: float = 0.0
     workers: int = 2
     progress: Callable[[Progress], None] | None = None
+    lag_seconds: Callable[[], float | None] | None = None
+    max_lag_seconds: float = 5.0
+    where: str | None = None
 
 
 def compress_column(

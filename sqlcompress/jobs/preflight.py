@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from sqlcompress.dialects.alter import TargetType, alteration_of
 from sqlcompress.dialects.catalog import catalog_of
+from sqlcompress.dialects.names import PREFIX
 from sqlcompress.dialects.rows import rows_of
 from sqlcompress.errors import DecodeError, MigrationBlockedError
 from sqlcompress.jobs.keys import key_of
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from sqlcompress.dialects.tables import Column, TableName
 
 _SHOWN_KEYS = 10
+# What a shadow migration that was killed has left is no obstacle to its going on.
+_OURS = re.compile(rf"\b{PREFIX}(insert|update|notnull)_")
 
 
 def check_compress(
@@ -29,7 +33,7 @@ def check_compress(
     type_: Compressed[Any],
     *,
     schema: str | None,
-    atomic: bool,
+    strategy: str,
 ) -> tuple[TableName, Column]:
     """The table and column to compress.
 
@@ -45,7 +49,7 @@ def check_compress(
     is_binary = isinstance(type_, CompressedBinary)
     if is_binary and described.kind in {"text", "json"}:
         blockers.append(f"the column {column} holds text; use CompressedText or CompressedJSON")
-    blockers += _binary_needs_atomic(type_, atomic=atomic)
+    blockers += _binary_needs_atomic(type_, strategy=strategy)
     _raise(found, column, blockers)
     return found, described
 
@@ -58,7 +62,7 @@ def check_decompress(
     existing_type: Compressed[Any],
     *,
     schema: str | None,
-    atomic: bool,
+    strategy: str,
 ) -> tuple[TableName, Column]:
     """The table and column to decompress. Every row is decoded and measured against the target type.
 
@@ -69,13 +73,14 @@ def check_decompress(
     alteration = alteration_of(connection.dialect)
     target = TargetType(type_, connection.dialect)
     blockers += alteration.target_blockers(target)
-    blockers += _binary_needs_atomic(existing_type, atomic=atomic)
-    if existing_type.legacy and not atomic:
+    blockers += _binary_needs_atomic(existing_type, strategy=strategy)
+    if existing_type.legacy and strategy != "atomic":
         blockers.append(
             "a plain text can look like a legacy format, so that a second run would decode it once more; "
             "leave legacy= out of existing_type (the compressing migration made frames of such rows)"
         )
-    if isinstance(existing_type, CompressedBinary) and alteration.commits_by_itself:
+    is_binary = isinstance(existing_type, CompressedBinary)
+    if is_binary and alteration.commits_by_itself and strategy != "shadow":
         change = alteration.to_plain(connection, found, described, target)
         if change:
             blockers.append(
@@ -96,7 +101,11 @@ def _common(
     catalog = catalog_of(connection)
     found = catalog.table(table, schema)
     described = catalog.column(found, column)
-    blockers = catalog.blockers(found, described, compress=compress)
+    blockers = [
+        sentence
+        for sentence in catalog.blockers(found, described, compress=compress)
+        if not _OURS.search(sentence)
+    ]
     try:
         key_of(connection, table, column, schema=schema)
     except MigrationBlockedError as error:
@@ -104,12 +113,12 @@ def _common(
     return found, described, blockers
 
 
-def _binary_needs_atomic(type_: Compressed[Any], *, atomic: bool) -> list[str]:
-    if not isinstance(type_, CompressedBinary) or atomic:
+def _binary_needs_atomic(type_: Compressed[Any], *, strategy: str) -> list[str]:
+    if not isinstance(type_, CompressedBinary) or strategy != "rewrite":
         return []
     sentence = (
         "a binary value may begin like a frame without being one, so that a second run could not tell what "
-        'is done; use strategy="atomic", which converts all rows in one transaction'
+        'is done; use strategy="shadow", or strategy="atomic", which converts all rows in one transaction'
     )
     return [sentence]
 
