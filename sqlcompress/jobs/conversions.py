@@ -19,7 +19,14 @@ _NOT_THE_SAME = "the compressed value does not read back as what it was made fro
 
 
 class Conversion(Protocol):
-    """Turns a stored value into the one that replaces it."""
+    """Turns a stored value into the one that replaces it.
+
+    Attributes:
+        one_pass: Rows that change behind the pass need not be looked for: they are right as they are, or
+            the caller finds them.
+    """
+
+    one_pass: bool
 
     def todo(self, rows: Rows) -> str | None:
         """SQL that leaves out rows which are done, or None where SQL cannot tell."""
@@ -41,6 +48,8 @@ class Compress:
     Text and JSON tell by their first bytes whether they are done. Binary values do not: with
     ``each_once`` every value is taken for plain, and each must be met exactly once.
     """
+
+    one_pass = False
 
     def __init__(self, type_: Compressed[Any], *, each_once: bool = False) -> None:
         self.type = type_
@@ -110,6 +119,8 @@ class Compress:
 class Decompress:
     """The type's frames back into plain values."""
 
+    one_pass = False
+
     def __init__(self, type_: Compressed[Any], *, each_once: bool = False) -> None:
         self.type = type_
         self.each_once = each_once
@@ -129,3 +140,42 @@ class Decompress:
         # The decoder checks lengths and checksums; a second decoding would run the same code again.
         plain = self.type.from_stored(stored)
         return stored if plain == stored else plain
+
+
+class Recompress:
+    """What one type has stored into what another would store: codec, level, dictionary, legacy formats.
+
+    The same settings give the same bytes, so that a value is written only where something changes, and a
+    second run writes nothing. A value that an application stores meanwhile is right whichever type it used.
+    """
+
+    one_pass = True
+
+    def __init__(self, type_: Compressed[Any], existing_type: Compressed[Any]) -> None:
+        self.type = type_
+        self.existing_type = existing_type
+        self._frames_only = type_.copy()
+        self._frames_only.legacy = ()
+
+    def todo(self, rows: Rows) -> str | None:
+        """As for Conversion; a frame does not tell its level, so all frames are read."""
+        if self.existing_type.legacy:
+            return None
+        left = f"({rows.size_sql()} >= {max(self.type.min_size, 1)} OR {rows.framed_sql()})"
+        binary = rows.is_binary_sql()
+        return left if binary is None else f"(NOT ({binary}) OR {left})"
+
+    def writes(self, rows: Rows) -> StoredAs:
+        """As for Conversion."""
+        del rows
+        return "binary"
+
+    def convert(self, stored: bytes) -> bytes:
+        """As for Conversion."""
+        plain = self.existing_type.from_stored(stored)
+        new = self.type.to_stored(plain)
+        if new == stored:
+            return stored
+        if self._frames_only.from_stored(new) != plain:
+            raise CorruptValueError(_NOT_THE_SAME)
+        return new

@@ -81,8 +81,7 @@ def rewrite(
         column: The column.
         convert: What to make of a value.
         schema: The table's schema; None for the connection's default.
-        target: The column of the same table that the new values go into; None for ``column`` itself. There
-            is one pass then: what changes behind it is the caller's to find.
+        target: The column of the same table that the new values go into; None for ``column`` itself.
         batch_rows: Rows in one transaction, 1 to 10,000.
         batch_bytes: Bytes of stored values in one transaction, at least one row; about four times as much
             memory is in use.
@@ -120,7 +119,10 @@ def rewrite(
     try:
         batches[0].open()
         tally.rows_total = batches[0].count()
-        passes = _passes(batches, rows, tally, once=not own_transactions)
+        if own_transactions:
+            passes = _passes(batches, rows, tally, once=convert.one_pass)
+        else:
+            passes = _inside(batches, rows)
     finally:
         for batch in batches:
             batch.close()
@@ -144,18 +146,20 @@ def _workers(bind: Engine | Connection, rows: Rows, workers: int) -> int:
     return max(1, workers)
 
 
+def _inside(batches: list[Batches], rows: Rows) -> int:
+    """One pass in the caller's transaction: nobody else can write, so there is no end to chase."""
+    with rows.surrounded(batches[0].open()):
+        _one_pass(batches, Walk(None))
+    return 1
+
+
 def _passes(batches: list[Batches], rows: Rows, tally: Tally, *, once: bool) -> int:
-    if once:
-        # Nobody else can write meanwhile, so there is no end to chase and nothing left behind.
-        with rows.surrounded(batches[0].open()):
-            _one_pass(batches, Walk(None))
-        return 1
     for number in range(1, MAX_PASSES + 1):
         written_before = tally.begin_pass()
         upto = batches[0].largest()
         if upto is not None:
             _one_pass(batches, Walk(upto))
-        if rows.copies or tally.rows_written == written_before:
+        if once or tally.rows_written == written_before:
             return number
     raise MigrationFailedError(
         f"{rows.table}.{rows.column.name}: after {MAX_PASSES} passes there are still new plain values; "

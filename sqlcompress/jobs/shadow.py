@@ -155,6 +155,8 @@ def shadow_blockers(connection: Connection, table: TableName, column: str) -> li
 class _Filling:
     """A conversion for the backfill: the rows to be read are those that the new column lacks."""
 
+    one_pass = True
+
     def __init__(self, convert: Compress | Decompress, shadow: Shadow) -> None:
         self._conversion = convert
         self._shadow = shadow
