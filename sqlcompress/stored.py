@@ -67,7 +67,9 @@ def encoder(
     return encode
 
 
-def decoder(codec: Codec, max_size: int, legacy: tuple[str, ...], *, is_text: bool) -> BytesFunction:
+def decoder(
+    codec: Codec, max_size: int, legacy: tuple[str, ...], *, is_text: bool, also: Codec | None = None
+) -> BytesFunction:
     """A function from stored bytes to plain bytes, safe in any thread.
 
     Args:
@@ -75,11 +77,15 @@ def decoder(codec: Codec, max_size: int, legacy: tuple[str, ...], *, is_text: bo
         max_size: The largest plain size of a frame, in bytes.
         legacy: The formats to read besides frames.
         is_text: Whether the plain bytes have to be UTF-8.
+        also: Another codec whose Dictionary is used as well.
 
     Returns:
         A function that raises a DecodeError for whatever cannot be given back exactly.
     """
-    return _decoder(max_size, legacy, _Dictionaries(dictionaries_of(codec)), is_text)
+    dictionaries = _Dictionaries(dictionaries_of(codec))
+    if also is not None:
+        dictionaries.update(dictionaries_of(also))
+    return _decoder(max_size, legacy, dictionaries, is_text)
 
 
 class _Dictionaries(dict[int, Dictionary]):

@@ -8,8 +8,8 @@ from sqlalchemy import JSON
 from sqlalchemy.types import LargeBinary, _Binary
 
 from sqlcompress.alembic.log import Logged
-from sqlcompress.alembic.places import bind_of, places, read_only
-from sqlcompress.jobs.column import Batching, compress_column, decompress_column
+from sqlcompress.alembic.places import batching_of, bind_of, places, read_only
+from sqlcompress.jobs.column import compress_column, decompress_column
 from sqlcompress.jobs.preflight import check_compress, check_decompress
 from sqlcompress.jobs.shadow import compress_shadow, decompress_shadow
 from sqlcompress.types import CompressedBinary, CompressedJSON, CompressedText
@@ -36,7 +36,7 @@ def compress_online(operations: Operations, op: CompressColumnOp) -> None:
         places(operations, table.schema, atomic=atomic) as (ddl, rows),
         Logged("compressed", ddl, table) as log,
     ):
-        batching = _batching(op, log)
+        batching = batching_of(op, log.progress)
         if op.strategy == "shadow":
             log.result = compress_shadow(
                 ddl, rows, table, op.column_name, type_, batching, drop_original=op.drop_original
@@ -64,7 +64,7 @@ def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
         places(operations, table.schema, atomic=atomic) as (ddl, rows),
         Logged("decompressed", ddl, table) as log,
     ):
-        batching = _batching(op, log)
+        batching = batching_of(op, log.progress)
         if op.strategy == "shadow":
             log.result = decompress_shadow(
                 ddl, rows, table, op.column_name, op.type_, existing, batching, drop_original=op.drop_original
@@ -81,16 +81,3 @@ def _reading(type_: TypeEngine[Any], connection: Connection) -> TypeEngine[Any]:
     if isinstance(plain, JSON):
         return CompressedJSON()
     return CompressedBinary() if isinstance(plain, (LargeBinary, _Binary)) else CompressedText()
-
-
-def _batching(op: CompressColumnOp | DecompressColumnOp, log: Logged) -> Batching:
-    return Batching(
-        op.batch_rows,
-        op.batch_bytes,
-        op.pause_seconds,
-        op.workers,
-        log.progress,
-        op.lag_seconds,
-        op.max_lag_seconds,
-        op.where,
-    )

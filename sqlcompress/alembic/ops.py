@@ -8,6 +8,7 @@ from alembic.operations.base import Operations
 
 from sqlcompress.alembic.kept import DropCompressedOriginalOp, drop_kept
 from sqlcompress.alembic.online import compress_online, decompress_online
+from sqlcompress.alembic.recompress import RecompressColumnOp, recompress
 from sqlcompress.alembic.script import compress_in_script, refuse_in_script
 from sqlcompress.alembic.settings import ColumnOp
 from sqlcompress.compressed import Compressed
@@ -252,6 +253,7 @@ def register() -> None:
     for op, run in (
         (CompressColumnOp, _compress),
         (DecompressColumnOp, _decompress),
+        (RecompressColumnOp, recompress),
         (DropCompressedOriginalOp, drop_kept),
     ):
         Operations.register_operation(op.name)(op)

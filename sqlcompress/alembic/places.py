@@ -1,4 +1,4 @@
-"""Which connection does what while an operation runs."""
+"""Which connection does what while an operation runs, and how its rows are rewritten."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from sqlcompress.dialects.alter import alteration_of
 from sqlcompress.errors import MigrationBlockedError
+from sqlcompress.jobs.column import Batching
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from alembic.operations.base import Operations
     from sqlalchemy.engine import Connection, Engine
+
+    from sqlcompress.alembic.settings import ColumnOp
+    from sqlcompress.jobs.progress import Progress
 
 _NO_AUTOCOMMIT = (
     'the batches of strategy="rewrite" are committed one by one, and this environment runs all migrations in '
@@ -73,3 +77,17 @@ def places(
             block.__exit__(None, None, None)
         raise
     block.__exit__(None, None, None)
+
+
+def batching_of(op: ColumnOp, progress: Callable[[Progress], None]) -> Batching:
+    """How the rows of ``op`` are rewritten."""
+    return Batching(
+        op.batch_rows,
+        op.batch_bytes,
+        op.pause_seconds,
+        op.workers,
+        progress,
+        op.lag_seconds,
+        op.max_lag_seconds,
+        op.where,
+    )

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from alembic.autogenerate.render import _alembic_autogenerate_prefix, _repr_type, renderers
 
 import sqlcompress
+from sqlcompress.alembic.kept import DropCompressedOriginalOp
 from sqlcompress.alembic.ops import CompressColumnOp, DecompressColumnOp
-from sqlcompress.alembic.settings import DEFAULTS
+from sqlcompress.alembic.recompress import RecompressColumnOp
+from sqlcompress.alembic.settings import DEFAULTS, ColumnOp
 from sqlcompress.compressed import Compressed
 from sqlcompress.dictionaries import Dictionary
 
@@ -55,7 +57,7 @@ def render_compressed(type_: Compressed[Any], context: AutogenContext) -> str:
     return text
 
 
-def _render(name: str, context: AutogenContext, op: CompressColumnOp | DecompressColumnOp) -> str:
+def _render(name: str, context: AutogenContext, op: ColumnOp) -> str:
     arguments = [repr(op.table_name), repr(op.column_name), f"type_={render_type(op.type_, context)}"]
     if op.existing_type is not None:
         arguments.append(f"existing_type={render_type(op.existing_type, context)}")
@@ -80,13 +82,25 @@ def _render_decompress(context: AutogenContext, op: DecompressColumnOp) -> str:
     return _render("decompress_column", context, op)
 
 
+def _render_recompress(context: AutogenContext, op: RecompressColumnOp) -> str:
+    return _render("recompress_column", context, op)
+
+
+def _render_drop(context: AutogenContext, op: DropCompressedOriginalOp) -> str:
+    schema = "" if op.schema is None else f", schema={op.schema!r}"
+    prefix = _alembic_autogenerate_prefix(context)
+    return f"{prefix}drop_compressed_original({op.table_name!r}, {op.column_name!r}{schema})"
+
+
 _registered = False
 
 
 def register() -> None:
-    """Tell Alembic how to write the two operations; again without effect."""
+    """Tell Alembic how to write the operations; again without effect."""
     global _registered  # noqa: PLW0603 - Alembic refuses the same registration twice
     if not _registered:
         renderers.dispatch_for(CompressColumnOp)(_render_compress)
         renderers.dispatch_for(DecompressColumnOp)(_render_decompress)
+        renderers.dispatch_for(RecompressColumnOp)(_render_recompress)
+        renderers.dispatch_for(DropCompressedOriginalOp)(_render_drop)
         _registered = True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlcompress.codec import unframer
 from sqlcompress.errors import CorruptValueError, DecodeError
 from sqlcompress.frames import MAGICS, is_framed
-from sqlcompress.stored import checked_utf8, dictionaries_of, encoder
+from sqlcompress.stored import checked_utf8, decoder, dictionaries_of, encoder
 from sqlcompress.types import CompressedText
 
 if TYPE_CHECKING:
@@ -152,8 +152,18 @@ class Recompress:
     one_pass = True
 
     def __init__(self, type_: Compressed[Any], existing_type: Compressed[Any]) -> None:
-        self.type = type_
         self.existing_type = existing_type
+        # What an earlier run has written already needs the new dictionary to be read.
+        self._read = decoder(
+            existing_type.codec,
+            max(existing_type.max_size, type_.max_size),
+            existing_type.legacy,
+            is_text=existing_type.is_text,
+            also=type_.codec,
+        )
+        # A text that looks like a legacy format is framed, or a second run would decode it once more.
+        self.type = type_.copy()
+        self.type.legacy = tuple(dict.fromkeys((*type_.legacy, *existing_type.legacy)))
         self._frames_only = type_.copy()
         self._frames_only.legacy = ()
 
@@ -172,7 +182,7 @@ class Recompress:
 
     def convert(self, stored: bytes) -> bytes:
         """As for Conversion."""
-        plain = self.existing_type.from_stored(stored)
+        plain = self._read(stored)
         new = self.type.to_stored(plain)
         if new == stored:
             return stored
