@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from sqlcompress.dialects.rows import KeyValue, Row, Rows
     from sqlcompress.jobs.conversions import Conversion
+    from sqlcompress.jobs.lag import ReplicaLag
     from sqlcompress.jobs.rewrite import Walk
     from sqlcompress.jobs.tally import Tally
 
@@ -70,6 +71,7 @@ class Batches:
         *,
         own_transactions: bool,
         pause: float,
+        lag: ReplicaLag | None = None,
     ) -> None:
         self._bind = bind
         self._rows = rows
@@ -78,6 +80,7 @@ class Batches:
         self._size = size
         self._own_transactions = own_transactions
         self._pause = pause
+        self._lag = lag
         self._connection: Connection | None = None
         self._writes = convert.writes(rows)
         self._refused = 0
@@ -154,6 +157,8 @@ class Batches:
                 self._finish(page, after)
                 if self._pause:
                     time.sleep(self._pause)
+                if self._lag is not None:
+                    self._lag.wait(lambda: walk.done)
         except BaseException:
             walk.done = True
             self._rollback()

@@ -180,4 +180,7 @@ def rewrite_column(
         workers=batching.workers,
         own_transactions=not atomic,
         progress=batching.progress,
+        lag_seconds=batching.lag_seconds,
+        max_lag_seconds=batching.max_lag_seconds,
+        where=batching.where,
     )

@@ -26,6 +26,7 @@ class Progress:
         bytes_after: Bytes of the same values as they stand now.
         seconds: Seconds since the job began.
         done: Whether this is the last report.
+        waiting_for: What the job is waiting for, in a few words; None while it works.
     """
 
     table: str
@@ -38,6 +39,7 @@ class Progress:
     bytes_after: int
     seconds: float
     done: bool
+    waiting_for: str | None = None
 
     @property
     def ratio(self) -> float:

@@ -14,6 +14,7 @@ from sqlcompress.dialects.rows import rows_of
 from sqlcompress.errors import MigrationFailedError
 from sqlcompress.jobs.batches import Batches
 from sqlcompress.jobs.keys import key_of
+from sqlcompress.jobs.lag import ReplicaLag
 from sqlcompress.jobs.pages import PageSize
 from sqlcompress.jobs.progress import current_callback
 from sqlcompress.jobs.tally import Tally
@@ -67,6 +68,9 @@ def rewrite(
     workers: int = 2,
     own_transactions: bool = True,
     progress: Callable[[Progress], None] | None = None,
+    lag_seconds: Callable[[], float | None] | None = None,
+    max_lag_seconds: float = 5.0,
+    where: str | None = None,
 ) -> RewriteResult:
     """Convert every value of a column, in batches that can be interrupted anywhere.
 
@@ -92,6 +96,12 @@ def rewrite(
         own_transactions: Commit each batch.
         progress: Called after each batch; None for that of
             :func:`~sqlcompress.jobs.progress.reporting_to`.
+        lag_seconds: A function that gives the seconds by which replicas are behind, or None where that is not
+            known; asked between batches, at most once a second. What it raises ends the job after the
+            batch at hand.
+        max_lag_seconds: The job waits while replicas are further behind, or it is not known how far. 5 s: a
+            reader of a replica hardly notices, and a batch or two are applied within it.
+        where: A condition in SQL, in the database's own words: only these rows are read.
 
     Returns:
         What was done.
@@ -104,16 +114,21 @@ def rewrite(
         raise ValueError("batch_rows must be from 1 to 10,000")
     if batch_bytes < 1:
         raise ValueError("batch_bytes must be at least 1")
+    if where is not None and not where.strip():
+        raise ValueError("where is a condition in SQL, or None for all rows")
     if isinstance(bind, Engine):
         with bind.connect() as connection:
             rows = _rows(connection, table, column, schema, target)
     else:
         rows = _rows(bind, table, column, schema, target)
-    rows.todo = convert.todo(rows)
+    rows.todo = _both(convert.todo(rows), where, rows)
     tally = Tally(str(rows.table), column, progress or current_callback())
+    lag = None if lag_seconds is None else ReplicaLag(lag_seconds, max_lag_seconds, tally.waiting)
     size = PageSize(batch_rows, batch_bytes, rows.statement_bytes)
     batches = [
-        Batches(bind, rows, convert, tally, size, own_transactions=own_transactions, pause=pause_seconds)
+        Batches(
+            bind, rows, convert, tally, size, own_transactions=own_transactions, pause=pause_seconds, lag=lag
+        )
         for _ in range(_workers(bind, rows, workers))
     ]
     try:
@@ -138,6 +153,17 @@ def _rows(connection: Connection, table: str, column: str, schema: str | None, t
     found, described, key = key_of(connection, table, column, schema=schema, lasting=target is not None)
     into = None if target is None else catalog_of(connection).column(found, target)
     return rows_of(connection, found, described, key, into)
+
+
+def _both(todo: str | None, where: str | None, rows: Rows) -> str | None:
+    """Both conditions; ``where`` as a person writes it, without parameters."""
+    if where is None:
+        return todo
+    if rows.dialect.paramstyle in {"format", "pyformat"}:
+        where = where.replace("%", "%%")
+    # A comment at its end must not take the bracket along.
+    bracketed = f"({where}\n)"
+    return bracketed if todo is None else f"({todo}) AND {bracketed}"
 
 
 def _workers(bind: Engine | Connection, rows: Rows, workers: int) -> int:

@@ -28,6 +28,7 @@ class Tally:
         self.bytes_before = 0
         self.bytes_after = 0
         self.failures: dict[object, str] = {}
+        self.waiting_for: str | None = None
         self._first_pass = True
         self._begun = time.monotonic()
         self._callback = callback
@@ -78,6 +79,13 @@ class Tally:
             if len(self.failures) < MAX_KEYS:
                 self.failures[key] = reason
 
+    def waiting(self, what: str | None) -> None:
+        """Report that the job waits, or goes on."""
+        with self._lock:
+            self.waiting_for = what
+            if what is not None:
+                self._report(done=False)
+
     def finish(self) -> None:
         """Report for the last time."""
         with self._lock:
@@ -111,5 +119,6 @@ class Tally:
                     self.bytes_after,
                     self.seconds,
                     done,
+                    self.waiting_for,
                 )
             )
