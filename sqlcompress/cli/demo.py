@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from sqlalchemy import URL
 from sqlcompress.cli.console import console_of, reporter
 from sqlcompress.cli.errors import JobCommand
 from sqlcompress.cli.figures import byte_size, ratio
+from sqlcompress.cli.interrupts import terminated_as_interrupted
 from sqlcompress.cli.options import dry_run_option, json_option, parse_url
 from sqlcompress.demo import story
 from sqlcompress.demo.models import TABLES
@@ -50,7 +50,7 @@ def demo(url: URL | None, megabytes: float | None, *, keep: bool, as_json: bool,
     row with its original; then goes back to plain columns and drops the tables.
     """
     max_bytes = None if megabytes is None else int(megabytes * 1e6)
-    with _terminated_as_interrupted(), _database(url, keep=keep and not dry_run) as target:
+    with terminated_as_interrupted(), _database(url, keep=keep and not dry_run) as target:
         site = Site(target)
         try:
             if dry_run:
@@ -64,16 +64,6 @@ def demo(url: URL | None, megabytes: float | None, *, keep: bool, as_json: bool,
         click.echo(json.dumps(_document(result), indent=2))
     else:
         _print_result(result)
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Clean up after SIGTERM (a container or CI run that is stopped) as after Ctrl-C."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

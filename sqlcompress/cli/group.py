@@ -14,6 +14,7 @@ from sqlcompress.errors import MissingDependencyError
 COMMANDS = {
     "cat": "sqlcompress.cli.cat",
     "demo": "sqlcompress.cli.demo",
+    "rewrite": "sqlcompress.cli.rewrite",
 }
 
 

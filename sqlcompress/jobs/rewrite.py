@@ -149,6 +149,21 @@ def rewrite(
     )
 
 
+def rows_to_read(
+    connection: Connection,
+    table: str,
+    column: str,
+    *,
+    convert: Conversion,
+    schema: str | None = None,
+    where: str | None = None,
+) -> int:
+    """How many rows :func:`rewrite` would read; of more than a million, the server's estimate of all rows."""
+    rows = _rows(connection, table, column, schema, None)
+    rows.todo = _both(convert.todo(rows), where, rows)
+    return rows.total(connection)
+
+
 def _rows(connection: Connection, table: str, column: str, schema: str | None, target: str | None) -> Rows:
     found, described, key = key_of(connection, table, column, schema=schema, lasting=target is not None)
     into = None if target is None else catalog_of(connection).column(found, target)

@@ -85,8 +85,12 @@ def test_every_command_and_option_is_in_the_reference(name):
         sections = re.split(r"^## sqlcompress ", page, flags=re.MULTILINE)
         (section,) = [part for part in sections if part.startswith(f"{name}\n")]
         parameters = command(name).params
-    options = [option for parameter in parameters for option in parameter.opts]
-    missing = [option for option in options if not re.search(rf"`{option}[ `]", section)]
+    options = [
+        name.upper() if isinstance(parameter, click.Argument) else name
+        for parameter in parameters
+        for name in parameter.opts
+    ]
+    missing = [option for option in options if not re.search(rf"[` ]{option}[ `]", section)]
     assert missing == []
 
 
@@ -104,6 +108,8 @@ def test_every_command_has_help_in_a_sentence():
         assert text is not None
         assert text.split("\n")[0].endswith(".")
         for parameter in command(name).params:
+            if isinstance(parameter, click.Argument):
+                continue
             assert isinstance(parameter, click.Option)
             assert parameter.help
 
