@@ -9,6 +9,8 @@ from sqlalchemy.types import LargeBinary, _Binary
 
 from sqlcompress.alembic.log import Logged
 from sqlcompress.alembic.places import batching_of, bind_of, places, read_only
+from sqlcompress.alembic.stamped import refuse_autocommit, with_its_stamp
+from sqlcompress.dialects.alter import alteration_of
 from sqlcompress.jobs.column import compress_column, decompress_column
 from sqlcompress.jobs.preflight import check_compress, check_decompress
 from sqlcompress.jobs.shadow import compress_shadow, decompress_shadow
@@ -32,6 +34,8 @@ def compress_online(operations: Operations, op: CompressColumnOp) -> None:
             connection, op.table_name, op.column_name, type_, schema=op.schema, strategy=op.strategy
         )
     atomic = op.strategy == "atomic"
+    if atomic:
+        refuse_autocommit(connection)
     with (
         places(operations, table.schema, atomic=atomic) as (ddl, rows),
         Logged("compressed", ddl, table) as log,
@@ -43,6 +47,8 @@ def compress_online(operations: Operations, op: CompressColumnOp) -> None:
             )
         else:
             log.result = compress_column(ddl, rows, table, op.column_name, type_, batching, atomic=atomic)
+    if atomic and isinstance(type_, CompressedBinary):
+        with_its_stamp(operations, f"{table}.{op.column_name}")
 
 
 def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
@@ -60,6 +66,8 @@ def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
             strategy=op.strategy,
         )
     atomic = op.strategy == "atomic"
+    if atomic:
+        refuse_autocommit(connection)
     with (
         places(operations, table.schema, atomic=atomic) as (ddl, rows),
         Logged("decompressed", ddl, table) as log,
@@ -73,6 +81,10 @@ def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
             log.result = decompress_column(
                 ddl, rows, table, op.column_name, op.type_, existing, batching, atomic=atomic
             )
+    # Where no type changes, plain text that looks like a legacy format would be decoded again, too.
+    text_is_unclear = bool(existing.legacy) and not alteration_of(connection.dialect).changes_type
+    if atomic and (isinstance(existing, CompressedBinary) or text_is_unclear):
+        with_its_stamp(operations, f"{table}.{op.column_name}")
 
 
 def _reading(type_: TypeEngine[Any], connection: Connection) -> TypeEngine[Any]:
