@@ -1,12 +1,13 @@
 """A migration that is killed before any of its statements is finished by running it again, up and down.
 
-``SQLCOMPRESS_TEST_LONG=1`` kills before every statement; otherwise before everything that changes something,
-of many batches a few, and before some of the questions.
+``SQLCOMPRESS_TEST_LONG=1`` kills before every statement; otherwise once before each kind of statement that
+changes something, DDL among them, and before some that only ask.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from contextlib import closing
 
 import pytest
@@ -21,6 +22,7 @@ from tests.integration.interrupted import KILLED, Migrations
 LONG = bool(os.environ.get("SQLCOMPRESS_TEST_LONG"))
 ROWS = 24
 
+LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 PLAIN = 'sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")'
 
 
@@ -28,16 +30,15 @@ def text(i):
     return ["", "short", f"row {i} é \U0001f600 'quoted' % :name " * 20, os.urandom(300).hex()][i % 4]
 
 
-def make(engine):
+def make(engine, strategy="rewrite"):
     """A table with what a type change may lose; its rows by key."""
+    nullable = strategy == "shadow" and engine.dialect.name == "sqlite"  # which it asks for there
     comment = {} if engine.dialect.name == "sqlite" else {"comment": "100% it's \\ kept"}
     t = sa.Table(
         "t",
         sa.MetaData(),
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column(
-            "d", sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb"), nullable=False, **comment
-        ),
+        sa.Column("d", LONG_TEXT, nullable=nullable, **comment),
         sa.Column("j", sa.JSON(none_as_null=True)),
         sa.Column("n", sa.Integer, nullable=False),
     )
@@ -51,18 +52,25 @@ def make(engine):
     return rows
 
 
-def project_of(folder, url, strategy, workers=1):
+def project_of(folder, url, strategy, *, workers=1, columns="dj", dropped=""):
+    """Revision 2 compresses these columns; of those ``dropped`` the upgrade keeps no original."""
     project = Project(folder, url)
     project.revision("pass")
     settings = f'strategy="{strategy}", batch_rows=10, workers={workers}'
-    if strategy == "shadow":
-        settings += ", drop_original=True"
-    project.revision(
-        f'op.compress_column("t", "d", type_=CompressedText(), existing_type={PLAIN}, {settings})\n'
-        f'    op.compress_column("t", "j", type_=CompressedJSON(), existing_type=sa.JSON(), {settings})',
-        f'op.decompress_column("t", "j", type_=sa.JSON(), existing_type=CompressedJSON(), {settings})\n'
-        f'    op.decompress_column("t", "d", type_={PLAIN}, existing_type=CompressedText(), {settings})',
-    )
+    drop = ", drop_original=True"
+    up, down = [], []
+    for name in columns:
+        plain, framed = (PLAIN, "CompressedText()") if name == "d" else ("sa.JSON()", "CompressedJSON()")
+        up.append(
+            f'op.compress_column("t", "{name}", type_={framed}, existing_type={plain}, '
+            f"{settings}{drop if name in dropped else ''})"
+        )
+        down.insert(
+            0,
+            f'op.decompress_column("t", "{name}", type_={plain}, existing_type={framed}, '
+            f"{settings}{drop if strategy == 'shadow' else ''})",
+        )
+    project.revision("\n    ".join(up), "\n    ".join(down))
     project.upgrade("1")
     return project
 
@@ -73,6 +81,8 @@ def state(engine):
     found = {"version": version(engine), "triggers": triggers(engine)}
     for name in sorted(inspector.get_table_names()):
         columns = inspector.get_columns(name)
+        found[f"order of {name}"] = [c["name"] for c in columns]
+        columns.sort(key=lambda column: column["name"])
         found[name] = [
             (c["name"], str(c["type"]), c["nullable"], c["default"], c.get("comment")) for c in columns
         ]
@@ -103,69 +113,80 @@ def triggers(engine):
         return sorted(connection.execute(sa.text(statement)).scalars())
 
 
-def compressed_rows(engine):
-    t = sa.table(
-        "t",
-        sa.column("id"),
-        sa.column("d", CompressedText()),
-        sa.column("j", CompressedJSON(none_as_null=True)),
-        sa.column("n"),
-    )
-    with engine.connect() as connection:
-        return {row.id: (row.d, row.j, row.n) for row in connection.execute(sa.select(t))}
+def compressed_rows(engine, columns="dj"):
+    return rows_through(engine, columns)
 
 
 def plain_rows(engine):
-    t = sa.table(
-        "t",
-        sa.column("id"),
-        sa.column("d", sa.Text),
-        sa.column("j", sa.JSON(none_as_null=True)),
-        sa.column("n"),
-    )
+    return rows_through(engine, "")
+
+
+def rows_through(engine, compressed):
+    types = {"d": sa.Text(), "j": sa.JSON(none_as_null=True)}
+    framed = {"d": CompressedText(), "j": CompressedJSON(none_as_null=True)}
+    types.update((name, framed[name]) for name in compressed)
+    t = sa.table("t", sa.column("id"), sa.column("d", types["d"]), sa.column("j", types["j"]), sa.column("n"))
     with engine.connect() as connection:
         return {row.id: (row.d, row.j, row.n) for row in connection.execute(sa.select(t))}
 
 
+def frames(engine, columns):
+    """How many values are frames, all others being plain as a compressed type keeps them."""
+    t = sa.table("t", *map(sa.column, columns))
+    with engine.connect() as connection:
+        values = [bytes(v) for row in connection.execute(sa.select(t)) for v in row if v is not None]
+    return sum(value.startswith(MAGICS[0]) for value in values)
+
+
 def chosen(points):
-    """Numbers of points: all that change something but the middle batches, and some that only ask."""
+    """Numbers of points: one of each kind that changes something, and some in between."""
     if LONG:
         return [point.number for point in points]
-    numbers, seen = set(), {}
+    kinds, previous = {}, ""
     for point in points:
+        # The same for the other column or for another batch is the same kind; so is a commit after the same.
+        kind = re.sub(r"[dj](?=[\"`])", "?", point.statement)[:70]
         if point.changes:
-            # Batches look alike up to their values: two of a kind will do.
-            kind = point.statement[:60]
-            seen[kind] = seen.get(kind, 0) + 1
-            if seen[kind] <= 2 or is_ddl(point):
-                numbers.add(point.number)
-    numbers.update(len(points) * tenth // 10 for tenth in range(1, 11))
-    return sorted(numbers)
+            kinds.setdefault(f"{previous} COMMIT" if kind == "COMMIT" else kind, point.number)
+        previous = kind
+    return sorted({*kinds.values(), *(len(points) * tenth // 10 for tenth in range(1, 11))})
 
 
-def is_ddl(point):
-    return point.statement.upper().startswith(("ALTER", "CREATE", "DROP", "RENAME", "LOCK", "UNLOCK"))
+CASES = [("rewrite", "dj"), ("atomic", "dj"), ("shadow", "d"), *([("shadow", "dj")] if LONG else [])]
 
 
-@pytest.mark.parametrize("strategy", ["rewrite", "atomic"])
-def test_killed_before_any_statement_and_run_again(engine, database_url, tmp_path, strategy):
-    rows = make(engine)
-    project = project_of(tmp_path, database_url, strategy)
+@pytest.mark.parametrize(("strategy", "columns"), CASES)
+def test_killed_before_any_statement_and_run_again(
+    engine, database_url, database, tmp_path, strategy, columns
+):
+    rows = make(engine, strategy)
+    is_shadow = strategy == "shadow"
+    dropped = (columns[1:] or ("d" if database in {"sqlite", "mariadb"} else "")) if is_shadow else ""
+    project = project_of(tmp_path, database_url, strategy, columns=columns, dropped=dropped)
     before = state(engine)
     with closing(Migrations(project, "2", "1")) as migrations:
+        migrations.points("up")
+        assert compressed_rows(engine, columns) == rows
+        # Every other text is short, and every fifth document is NULL.
+        assert frames(engine, columns) == ROWS // 2 + (19 if "j" in columns else 0)
+        up_once = state(engine)
+        assert up_once["version"] == "2"
+        kept = [f"sqlcompress_original_{name}" for name in columns if is_shadow and name not in dropped]
+        assert [name for name in up_once["order of t"] if name not in "idjn"] == kept
+        assert up_once.keys() == before.keys()
+        migrations.points("down")
+        assert plain_rows(engine) == rows
+        if is_shadow and database in {"sqlite", "postgresql"}:
+            # A new column stands at the end.
+            rest = [name for name in before["order of t"] if name not in columns]
+            before["order of t"] = [*rest, *reversed(columns)]
+        assert state(engine) == before
         up = migrations.points("up")
         after = state(engine)
-        assert compressed_rows(engine) == rows
-        assert after["version"] == "2"
-        assert sum(bytes(r[1])[:4] == MAGICS[0] for r in after["rows of t"] if not isinstance(r[1], str)) > 5
-        assert not [name for name in after if name.startswith("sqlcompress")]
         down = migrations.points("down")
-        assert plain_rows(engine) == rows
-        assert state(engine) == before
         ways = [("up", "1", up, after), ("down", "2", down, before)]
         numbers = {direction: chosen(points) for direction, _, points, _ in ways}
-        turns = max(map(len, numbers.values()))
-        for turn in range(turns):
+        for turn in range(max(map(len, numbers.values()))):
             for direction, still, points, wanted in ways:
                 number = numbers[direction][turn % len(numbers[direction])]
                 where = f"{direction}, killed before {points[number - 1]}"
@@ -176,6 +197,14 @@ def test_killed_before_any_statement_and_run_again(engine, database_url, tmp_pat
                     assert migrations.run(direction, 1 + number * 5 // 7) in {KILLED, 0}, where
                 if version(engine) == still:
                     assert migrations.run(direction) == 0, where
-                assert state(engine) == wanted, where
+                found = state(engine)
+                if is_shadow and database == "sqlite":
+                    # No type tells that a column whose original is dropped is done: it is done once more.
+                    found["order of t"] = wanted["order of t"]
+                assert found == wanted, where
+            if is_shadow and database == "mysql":
+                # A table takes 64 instant changes of its columns between two copies.
+                with engine.connect() as connection:
+                    connection.execute(sa.text("OPTIMIZE TABLE t")).all()
         assert plain_rows(engine) == rows
         assert min(map(len, numbers.values())) >= 12
