@@ -9,9 +9,12 @@ from sqlalchemy.exc import DBAPIError
 
 from sqlcompress.dialects.alter import TargetType, alteration_of
 from sqlcompress.dialects.catalog import catalog_of
+from sqlcompress.dialects.rows import rows_of
 from sqlcompress.errors import MigrationFailedError
 from sqlcompress.jobs.conversions import Compress, Decompress
+from sqlcompress.jobs.keys import key_of
 from sqlcompress.jobs.leftovers import end_begun_shadow, end_other_direction
+from sqlcompress.jobs.patience import patiently, session_of
 from sqlcompress.jobs.rewrite import RewriteResult, rewrite
 from sqlcompress.types import CompressedBinary
 
@@ -22,12 +25,13 @@ if TYPE_CHECKING:
     from sqlalchemy.types import TypeEngine
 
     from sqlcompress.compressed import Compressed
-    from sqlcompress.dialects.tables import TableName
+    from sqlcompress.dialects.alter import Alteration
+    from sqlcompress.dialects.tables import Column, TableName
     from sqlcompress.jobs.conversions import Conversion
     from sqlcompress.jobs.progress import Progress
 
-# How often rows that writers compressed behind our back are decompressed again before the type change.
-_ATTEMPTS = 5
+# Passes before the first try to change the type; what is left after them is done under a lock.
+_PASSES = 3
 
 _REFUSED = (
     "the rows are plain, or were compressed again by an application that is still running; stop it, or "
@@ -112,7 +116,7 @@ def decompress_column(
     """Make the column's values plain and give it the plain type: :func:`compress_column` backwards.
 
     Raises:
-        MigrationFailedError: Rows could not be decompressed, or writers went on compressing them.
+        MigrationFailedError: Rows could not be decompressed, or the database refused the type change.
     """
     end_begun_shadow(connection, table, column, atomic=atomic)
     alteration = alteration_of(connection.dialect)
@@ -121,29 +125,71 @@ def decompress_column(
     convert = Decompress(existing_type, each_once=is_binary or (atomic and bool(existing_type.legacy)))
     described = catalog_of(connection).column(table, column)
     result = RewriteResult(0, 0, 0, 0, 0.0, 0)
-    for attempt in range(1, _ATTEMPTS + 1):
-        if described.kind == "binary" or not alteration.changes_type:
-            result = rewrite_column(rows_bind, table, column, convert, batching, atomic=atomic)
+    statements = alteration.to_plain(connection, table, described, target)
+    changes = alteration.changes_type and not atomic
+    if described.kind == "binary" or not alteration.changes_type:
+        # A pass that finds nothing may never come while an application goes on compressing.
+        passes = _PASSES if changes else None
+        result = rewrite_column(rows_bind, table, column, convert, batching, atomic=atomic, passes=passes)
+    try:
+        with alteration.strictly(connection):
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise
+        # A frame is not valid UTF-8, so the server refuses the type change as long as there is one.
+        if not changes or not alteration.refuses_the_values(error):
+            raise _refused(table, column, target, alteration, error) from error
+        described = catalog_of(connection).column(table, column)
         statements = alteration.to_plain(connection, table, described, target)
-        try:
-            with alteration.strictly(connection):
+        _under_lock(connection, rows_bind, table, described, convert, statements, batching, target)
+    end_other_direction(connection, table, column, to_compressed=False, atomic=atomic)
+    return result
+
+
+def _under_lock(
+    connection: Connection,
+    bind: Engine | Connection,
+    table: TableName,
+    column: Column,
+    convert: Decompress,
+    statements: list[str],
+    batching: Batching,
+    target: TargetType,
+) -> None:
+    """The rows that an application has compressed meanwhile and the type change, with nobody between them.
+
+    The type change copies the table under such a lock anyway.
+    """
+    alteration = alteration_of(connection.dialect)
+    _, _, key = key_of(connection, table.name, column.name, schema=table.schema)
+    rows = rows_of(connection, table, column, key)
+    with session_of(bind, rows) as session:
+
+        def convert_and_change() -> None:
+            with alteration.exclusively(session, table), alteration.strictly(session):
+                if column.kind == "binary":
+                    rewrite_column(session, table, column.name, convert, batching, atomic=True)
                 for statement in statements:
-                    connection.exec_driver_sql(statement)
+                    session.exec_driver_sql(statement)
+
+        try:
+            patiently(rows, session, convert_and_change)
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise
-            # A frame is not valid UTF-8, so the server refuses the type change as long as there is one.
-            if atomic or attempt == _ATTEMPTS or not alteration.refuses_the_values(error):
-                raise MigrationFailedError(
-                    f"{table}.{column}: the database refused the change to {target.sql} "
-                    f"({type(error.orig).__name__}); "
-                    + (_REFUSED if alteration.refuses_the_values(error) else _NOT_CHANGED)
-                ) from error
-            described = catalog_of(connection).column(table, column)
-        else:
-            break
-    end_other_direction(connection, table, column, to_compressed=False, atomic=atomic)
-    return result
+            raise _refused(table, column.name, target, alteration, error) from error
+
+
+def _refused(
+    table: TableName, column: str, target: TargetType, alteration: Alteration, error: DBAPIError
+) -> MigrationFailedError:
+    why = _REFUSED if alteration.refuses_the_values(error) else _NOT_CHANGED
+    return MigrationFailedError(
+        f"{table}.{column}: the database refused the change to {target.sql} "
+        f"({type(error.orig).__name__}); {why}"
+    )
 
 
 def rewrite_column(
@@ -155,6 +201,7 @@ def rewrite_column(
     *,
     atomic: bool = False,
     target: str | None = None,
+    passes: int | None = None,
 ) -> RewriteResult:
     """The rewrite job with the settings of an operation.
 
@@ -166,6 +213,7 @@ def rewrite_column(
         batching: How rows are rewritten.
         atomic: In the transaction that is open on ``bind``.
         target: The column that new values go into, where it is another one.
+        passes: Passes at most; None for as many as it takes.
     """
     return rewrite(
         bind,
@@ -183,4 +231,5 @@ def rewrite_column(
         lag_seconds=batching.lag_seconds,
         max_lag_seconds=batching.max_lag_seconds,
         where=batching.where,
+        passes=passes,
     )

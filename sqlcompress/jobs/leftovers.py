@@ -68,7 +68,7 @@ def _drop(connection: Connection, table: TableName, column: str, name: str) -> b
     described = catalog.column(table, column)
     shadow = shadow_in(connection, table, described, names, NewColumn("", is_binary=True))
     with session_of(_bind(connection, table), shadow.rows) as session:
-        patiently(shadow, session, partial(shadow.drop_column, session, name))
+        patiently(shadow.rows, session, partial(shadow.drop_column, session, name))
     return True
 
 
@@ -109,7 +109,7 @@ def abandon_shadow(connection: Connection, table: TableName, column: str) -> boo
     described = catalog.column(table, column)
     shadow = shadow_in(connection, table, described, names, NewColumn("", is_binary=True))
     with session_of(_bind(connection, table), shadow.rows) as session:
-        patiently(shadow, session, partial(shadow.reset, session))
+        patiently(shadow.rows, session, partial(shadow.reset, session))
     return True
 
 

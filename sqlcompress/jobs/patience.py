@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from sqlcompress.dialects.rows import Rows
-    from sqlcompress.dialects.shadow import Shadow
 
 _T = TypeVar("_T")
 
@@ -45,23 +44,23 @@ def session_of(bind: Engine | Connection, rows: Rows) -> Iterator[Connection]:
         connection.close()
 
 
-def patiently(shadow: Shadow, session: Connection, action: Callable[[], _T]) -> _T:
+def patiently(rows: Rows, session: Connection, action: Callable[[], _T]) -> _T:
     """Run ``action`` again as long as others hold the table, with a growing pause for them to go on."""
     for tries in range(1, _TRIES + 1):
         try:
             return action()
         except DBAPIError as error:  # noqa: PERF203 - the loop is for the exception
-            shadow.rows.rollback(session)
-            if not shadow.is_lock_timeout(error):
+            rows.rollback(session)
+            if not rows.is_transient(error):
                 raise
             if tries == _TRIES:
                 raise MigrationFailedError(
-                    f"{shadow.table}: long transactions held the table at each of {_TRIES} tries; end them, "
+                    f"{rows.table}: long transactions held the table at each of {_TRIES} tries; end them, "
                     "or run the migration again at a quieter time: it goes on from here, and until then the "
                     "column is used as before"
                 ) from error
             pause = min(_LONGEST_WAIT, _FIRST_WAIT * 1.5**tries) * random.uniform(0.5, 1.0)  # noqa: S311
             if tries in {5, 50}:
-                _LOG.warning("%s: waiting for a moment in which no transaction holds the table", shadow.table)
+                _LOG.warning("%s: waiting for a moment in which no transaction holds the table", rows.table)
             time.sleep(pause)
     raise AssertionError  # the last try has returned or raised

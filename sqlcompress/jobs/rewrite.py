@@ -71,6 +71,7 @@ def rewrite(
     lag_seconds: Callable[[], float | None] | None = None,
     max_lag_seconds: float = 5.0,
     where: str | None = None,
+    passes: int | None = None,
 ) -> RewriteResult:
     """Convert every value of a column, in batches that can be interrupted anywhere.
 
@@ -102,6 +103,7 @@ def rewrite(
         max_lag_seconds: The job waits while replicas are further behind, or it is not known how far. 5 s: a
             reader of a replica hardly notices, and a batch or two are applied within it.
         where: A condition in SQL, in the database's own words: only these rows are read.
+        passes: Passes at most, whatever is left then; None for as many as it takes, up to 20.
 
     Returns:
         What was done.
@@ -135,9 +137,9 @@ def rewrite(
         batches[0].open()
         tally.rows_total = batches[0].count()
         if own_transactions:
-            passes = _passes(batches, rows, tally, once=convert.one_pass)
+            done = _passes(batches, rows, tally, once=convert.one_pass, at_most=passes)
         else:
-            passes = _inside(batches, rows)
+            done = _inside(batches, rows)
     finally:
         for batch in batches:
             batch.close()
@@ -145,7 +147,7 @@ def rewrite(
     if tally.rows_failed:
         raise MigrationFailedError(tally.failure_message(), tuple(tally.failures))
     return RewriteResult(
-        tally.rows_seen, tally.rows_written, tally.bytes_before, tally.bytes_after, tally.seconds, passes
+        tally.rows_seen, tally.rows_written, tally.bytes_before, tally.bytes_after, tally.seconds, done
     )
 
 
@@ -194,17 +196,19 @@ def _inside(batches: list[Batches], rows: Rows) -> int:
     return 1
 
 
-def _passes(batches: list[Batches], rows: Rows, tally: Tally, *, once: bool) -> int:
-    for number in range(1, MAX_PASSES + 1):
+def _passes(batches: list[Batches], rows: Rows, tally: Tally, *, once: bool, at_most: int | None) -> int:
+    for number in range(1, (at_most or MAX_PASSES) + 1):
         written_before = tally.begin_pass()
         upto = batches[0].largest()
         if upto is not None:
             _one_pass(batches, Walk(upto))
         if once or tally.rows_written == written_before:
             return number
+    if at_most is not None:
+        return at_most
     raise MigrationFailedError(
-        f"{rows.table}.{rows.column.name}: after {MAX_PASSES} passes there are still new plain values; "
-        "deploy the application version that writes compressed values, then run the migration again"
+        f"{rows.table}.{rows.column.name}: after {MAX_PASSES} passes an application still writes values that "
+        "are to be converted; deploy the version that writes them as they are to be, then run this again"
     )
 
 

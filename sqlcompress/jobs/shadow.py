@@ -218,11 +218,11 @@ def _migrate(
         _swap(rows_bind, shadow, convert, batching)
         _LOG.info("%s.%s: the column that was replaced is kept as %s", table, described.name, names.kept)
     with session_of(rows_bind, shadow.rows) as session:
-        patiently(shadow, session, lambda: shadow.clean(session))
+        patiently(shadow.rows, session, lambda: shadow.clean(session))
         # What the way here has kept ends with the way back.
-        patiently(shadow, session, lambda: shadow.drop_column(session, names.kept_before))
+        patiently(shadow.rows, session, lambda: shadow.drop_column(session, names.kept_before))
         if drop_original:
-            patiently(shadow, session, lambda: shadow.drop_column(session, names.kept))
+            patiently(shadow.rows, session, lambda: shadow.drop_column(session, names.kept))
     return result
 
 
@@ -246,7 +246,7 @@ def _prepare(rows_bind: Engine | Connection, shadow: Shadow, *, is_begun: bool) 
             shadow.reset(session)
             shadow.prepare(session)
 
-        patiently(shadow, session, prepare)
+        patiently(shadow.rows, session, prepare)
 
 
 def _swap(
@@ -264,5 +264,5 @@ def _swap(
                 catch_up.to_the_end(session)
                 return False
 
-        while not patiently(shadow, session, swap):
+        while not patiently(shadow.rows, session, swap):
             pass

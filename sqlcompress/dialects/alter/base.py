@@ -93,6 +93,13 @@ class Alteration:
         del connection
         yield
 
+    @contextmanager
+    def exclusively(self, connection: Connection, table: TableName) -> Iterator[None]:
+        """One transaction, or what comes nearest to it, in which nobody else reads or writes the table."""
+        del table
+        with connection.begin():
+            yield
+
     def needs_same_connection(self, connection: Connection, schema: str | None) -> bool:
         """Whether another connection of the engine would lead to another database."""
         del connection, schema

@@ -161,6 +161,15 @@ class MySQLAlteration(Alteration):
             raise
         connection.exec_driver_sql(restore, (before,))
 
+    @contextmanager
+    def exclusively(self, connection: Connection, table: TableName) -> Iterator[None]:
+        connection.exec_driver_sql("SET SESSION lock_wait_timeout = 1")
+        connection.exec_driver_sql(f"LOCK TABLES {table.quoted(self.dialect)} WRITE")
+        try:
+            yield
+        finally:
+            connection.exec_driver_sql("UNLOCK TABLES")
+
     def refuses_the_values(self, error: DBAPIError) -> bool:
         original: Any = error.orig
         return bool(original.args) and original.args[0] in _REFUSED_VALUES

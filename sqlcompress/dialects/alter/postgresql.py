@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlcompress.dialects.alter.base import Alteration, TargetType, at_most_characters, valid_json
+from sqlcompress.dialects.postgresql import utf8_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from sqlalchemy.engine import Connection
     from sqlalchemy.exc import DBAPIError
@@ -36,7 +38,7 @@ class PostgreSQLAlteration(Alteration):
         alter = self._alter(table, column)
         if column.kind == "binary":
             return [f"{alter} SET STORAGE EXTERNAL"]
-        change = f"{alter} TYPE BYTEA USING convert_to({name}::text, 'UTF8')"
+        change = f"{alter} TYPE BYTEA USING {utf8_sql(name, is_json=column.kind == 'json')}"
         return [f"{change}, ALTER COLUMN {name} SET STORAGE EXTERNAL"]
 
     def to_plain(
@@ -72,6 +74,14 @@ class PostgreSQLAlteration(Alteration):
         if target.base == "JSONB":
             checks.append(_no_nul_escape)
         return checks
+
+    @contextmanager
+    def exclusively(self, connection: Connection, table: TableName) -> Iterator[None]:
+        with connection.begin():
+            # While this waits, everybody else waits behind it.
+            connection.exec_driver_sql("SET LOCAL lock_timeout = '200ms'")
+            connection.exec_driver_sql(f"LOCK TABLE {table.quoted(self.dialect)} IN ACCESS EXCLUSIVE MODE")
+            yield
 
     def refuses_the_values(self, error: DBAPIError) -> bool:
         original: Any = error.orig

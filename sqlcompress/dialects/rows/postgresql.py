@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sqlcompress.dialects.postgresql import utf8_sql
 from sqlcompress.dialects.rows.base import Change, Rows
 from sqlcompress.dialects.tables import Binds
 
@@ -76,7 +77,7 @@ class PostgreSQLRows(Rows):
 
     def value_sql(self) -> str:
         if self.column.kind in {"text", "json"}:
-            return f"convert_to({self.column_sql}::text, 'UTF8')"
+            return utf8_sql(self.column_sql, is_json=self.column.kind == "json")
         return self.column_sql
 
     def new_value_sql(self, value: str) -> str:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sqlalchemy.engine import Connection
-    from sqlalchemy.exc import DBAPIError
 
     from sqlcompress.dialects.names import ShadowNames
     from sqlcompress.dialects.rows import KeyValue, Rows
@@ -96,10 +95,6 @@ class Shadow(ABC):
     @abstractmethod
     def drop_column(self, connection: Connection, name: str) -> None:
         """Drop one of our columns."""
-
-    @abstractmethod
-    def is_lock_timeout(self, error: DBAPIError) -> bool:
-        """Whether a statement gave up because others held the table."""
 
     def blockers(self, connection: Connection) -> list[str]:
         """What this table cannot have a shadow column for, beyond what stops any migration."""

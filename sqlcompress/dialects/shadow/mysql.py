@@ -228,9 +228,6 @@ class MySQLShadow(Shadow):
             connection.exec_driver_sql(f"ALTER TABLE {self.rows.table_sql} DROP COLUMN {self.quote(name)}")
         connection.commit()
 
-    def is_lock_timeout(self, error: DBAPIError) -> bool:
-        return _code(error) in {1205, 1213}
-
 
 def _declared(column: Column) -> str:
     """The type with everything that MODIFY would forget."""

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sqlalchemy.engine import Connection
-    from sqlalchemy.exc import DBAPIError
 
 # While a lock is waited for, everybody else waits behind it; in 200 ms most transactions come to their end.
 _LOCK_TIMEOUT = "200ms"
@@ -217,11 +216,6 @@ class PostgreSQLShadow(Shadow):
             connection.exec_driver_sql(
                 f"ALTER TABLE {self.rows.table_sql} DROP COLUMN IF EXISTS {self.quote(name)}"
             )
-
-    def is_lock_timeout(self, error: DBAPIError) -> bool:
-        original: Any = error.orig
-        code = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)
-        return code in {"55P03", "40P01"}  # lock not available, deadlock
 
     def queued_key_sql(self) -> tuple[str, ...]:
         return tuple(

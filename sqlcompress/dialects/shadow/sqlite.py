@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sqlalchemy.engine import Connection
-    from sqlalchemy.exc import DBAPIError
 
 
 class SQLiteShadow(Shadow):
@@ -131,6 +130,3 @@ class SQLiteShadow(Shadow):
         columns = connection.exec_driver_sql(f"PRAGMA {schema}.table_info({self.quote(self.table.name)})")
         if name in {row[1] for row in columns}:
             self._at_once(connection, [f"ALTER TABLE {self.rows.table_sql} DROP COLUMN {self.quote(name)}"])
-
-    def is_lock_timeout(self, error: DBAPIError) -> bool:
-        return self.rows.is_transient(error)

@@ -1,0 +1,31 @@
+"""Every row equals the journal, whatever is killed and whoever writes; the long form by an option.
+
+``SQLCOMPRESS_TORTURE_ROUNDS=20`` repeats each case with other seeds and three times the rows;
+``SQLCOMPRESS_TORTURE_SEED`` repeats one that failed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from tests.torture.story import Size, Story
+
+ROUNDS = int(os.environ.get("SQLCOMPRESS_TORTURE_ROUNDS", "1"))
+
+
+@pytest.mark.parametrize("strategy", ["rewrite", "shadow"])
+def test_writers_and_kills(engine, database, tmp_path, strategy):
+    for number in range(ROUNDS):
+        seed = int(os.environ.get("SQLCOMPRESS_TORTURE_SEED", random.randrange(10**9)))
+        print(f"seed {seed}")  # to repeat it
+        size = Size() if ROUNDS == 1 else Size(rows=3600, kills=15)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        story = Story(engine, database, folder, strategy, seed, size)
+        story.run()
+        assert story.kills >= 10
+        assert story.operations >= 100
+        story.drop()
