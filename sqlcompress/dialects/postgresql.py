@@ -16,8 +16,8 @@ _HEX = re.compile(r"\\x(?:[0-9a-f]{2})+")
 def utf8_sql(column_sql: str, *, is_json: bool) -> str:
     """The bytes of a text or JSON column; refused by the server where the column is binary by then.
 
-    ``::text`` would take bytea too and give its output form, ``\\x28b5…``: of two migrations that run at the
-    same time the second would make that of the first one's work.
+    ``::text`` would take bytea too and give its output form, hexadecimal digits: of two migrations that run
+    at the same time the second would make that of the first one's work.
     """
     if not is_json:
         return f"convert_to({column_sql}, 'UTF8')"

@@ -139,7 +139,7 @@ def test_a_script_holds_the_ddl_and_a_marker(engine, database_url, database, tmp
     assert "-- !!! sqlcompress: the rows of order.d are NOT compressed by this script." in script
     expected = {
         "sqlite": "UPDATE",  # Alembic's own, for the version
-        "postgresql": """ALTER COLUMN "d" TYPE BYTEA USING convert_to("d"::text, 'UTF8'),""",
+        "postgresql": """ALTER COLUMN "d" TYPE BYTEA USING convert_to("d", 'UTF8'),""",
     }.get(database, "ALTER TABLE `order` MODIFY COLUMN `d` LONGBLOB NULL;")
     assert expected in script or database == "sqlite"
     with pytest.raises(MigrationBlockedError, match="online"):

@@ -1,9 +1,9 @@
-"""PostgreSQL: one UPDATE … FROM (VALUES …) a batch."""
+"""PostgreSQL: one UPDATE … FROM unnest(…) a batch."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlcompress.dialects.postgresql import utf8_sql
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
     from sqlalchemy.exc import DBAPIError
-
-# The protocol counts parameters in 16 bits.
-_MAX_PARAMETERS = 65_000
 
 # Statistics are gone right after the type has changed; plans that read the table for each batch come of it.
 _PLANNER = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_sort", "jit")
@@ -34,6 +31,8 @@ class PostgreSQLRows(Rows):
 
     def open(self, connection: Connection) -> Connection:
         connection = super().open(connection)
+        if self.dialect.driver == "psycopg":
+            _read_binary(connection)
         # The connection is the job's own and is closed afterwards.
         for setting in _PLANNER:
             connection.exec_driver_sql(f"SET {setting} = off")
@@ -100,26 +99,41 @@ class PostgreSQLRows(Rows):
         )
 
     def write(self, connection: Connection, changes: Sequence[Change]) -> int:
-        at_most = _MAX_PARAMETERS // (1 + len(self.key_sql))
-        matched = 0
-        for start in range(0, len(changes), at_most):
-            part = changes[start : start + at_most]
-            values: list[Any] = []
-            for change in part:
-                values += change.key
-                values.append(change.value)
-            matched += connection.exec_driver_sql(self._statement(len(part)), tuple(values)).rowcount
-        return matched
+        keys = zip(*[change.key for change in changes], strict=True)
+        values = [change.value for change in changes]
+        return connection.exec_driver_sql(self._statement, (*map(list, keys), values)).rowcount
 
-    @lru_cache(maxsize=64)  # noqa: B019 - one object lives as long as its job
-    def _statement(self, count: int) -> str:
+    @cached_property
+    def _statement(self) -> str:
+        # One array for each column: the same text for every batch, planned once, and a third of the time that
+        # a row of VALUES for each change takes.
         binds = self.binds()
-        names = [f"k{i}" for i in range(len(self.key_sql))]
-        rows = ", ".join(
-            f"({', '.join(self.key_bind_sql(binds))}, {binds.next()}::bytea)" for _ in range(count)
+        parts = [("text" if part.as_text else str(part.cast), part) for part in self.key.columns]
+        arrays = [f"{binds.next()}::{type_sql}[]" for type_sql, _ in parts]
+        names = [f"k{i}" for i in range(len(parts))]
+        match = " AND ".join(
+            f"t.{sql} = n.{name}" + (f"::{part.cast}" if part.as_text else "")
+            for sql, name, (_, part) in zip(self.key_sql, names, parts, strict=True)
         )
-        match = " AND ".join(f"t.{sql} = n.{name}" for sql, name in zip(self.key_sql, names, strict=True))
         return (
             f"UPDATE {self.table_sql} AS t SET {self.target_sql} = {self.new_value_sql('n.v')}"
-            f" FROM (VALUES {rows}) AS n ({', '.join(names)}, v) WHERE {match}"
+            f" FROM unnest({', '.join(arrays)}, {binds.next()}::bytea[]) AS n ({', '.join(names)}, v)"
+            f" WHERE {match}"
         )
+
+
+def _read_binary(connection: Connection) -> None:
+    """Have psycopg fetch results in the binary format: bytea as hex digits is twice as long."""
+    driver: Any = connection.connection.driver_connection
+    plain: Any = driver.cursor_factory
+    if getattr(plain, "is_binary_cursor", False):
+        return
+
+    class BinaryCursor(plain):  # type: ignore[misc]
+        is_binary_cursor = True
+
+        def __init__(self, *args: Any, **kw: Any) -> None:
+            super().__init__(*args, **kw)
+            self.format = type(self.format)(1)
+
+    driver.cursor_factory = BinaryCursor
