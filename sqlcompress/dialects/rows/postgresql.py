@@ -108,22 +108,27 @@ class PostgreSQLRows(Rows):
         # One array for each column: the same text for every batch, planned once, and a third of the time that
         # a row of VALUES for each change takes.
         binds = self.binds()
+        # psycopg would write an array as text, with every backslash of it escaped.
+        is_psycopg = self.dialect.driver in {"psycopg", "psycopg_async"}
         parts = [("text" if part.as_text else str(part.cast), part) for part in self.key.columns]
-        arrays = [f"{binds.next()}::{type_sql}[]" for type_sql, _ in parts]
+        arrays = [f"{'%b' if is_psycopg else binds.next()}::{type_sql}[]" for type_sql, _ in parts]
         names = [f"k{i}" for i in range(len(parts))]
         match = " AND ".join(
             f"t.{sql} = n.{name}" + (f"::{part.cast}" if part.as_text else "")
             for sql, name, (_, part) in zip(self.key_sql, names, parts, strict=True)
         )
+        arrays.append(f"{'%b' if is_psycopg else binds.next()}::bytea[]")
         return (
             f"UPDATE {self.table_sql} AS t SET {self.target_sql} = {self.new_value_sql('n.v')}"
-            f" FROM unnest({', '.join(arrays)}, {binds.next()}::bytea[]) AS n ({', '.join(names)}, v)"
-            f" WHERE {match}"
+            f" FROM unnest({', '.join(arrays)}) AS n ({', '.join(names)}, v) WHERE {match}"
         )
 
 
 def _read_binary(connection: Connection) -> None:
     """Have psycopg fetch results in the binary format: bytea as hex digits is twice as long."""
+    from psycopg.pq import Format  # noqa: PLC0415 - the driver is there where this is called
+
+    binary = Format.BINARY
     driver: Any = connection.connection.driver_connection
     plain: Any = driver.cursor_factory
     if getattr(plain, "is_binary_cursor", False):
@@ -134,6 +139,6 @@ def _read_binary(connection: Connection) -> None:
 
         def __init__(self, *args: Any, **kw: Any) -> None:
             super().__init__(*args, **kw)
-            self.format = type(self.format)(1)
+            self.format: Any = binary
 
     driver.cursor_factory = BinaryCursor
