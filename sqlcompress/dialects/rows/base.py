@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from sqlcompress.dialects import database_of
 from sqlcompress.dialects.tables import Binds, Column, Key, TableName
@@ -99,6 +101,46 @@ class Rows:
     def open(self, connection: Connection) -> Connection:
         """Prepare a connection that the job has for itself."""
         return connection.execution_options(isolation_level="READ COMMITTED")
+
+    @contextmanager
+    def lent(self, connection: Connection) -> Iterator[None]:
+        """What :meth:`open` sets on a connection that its owner goes on using is set back in the end."""
+        began = not connection.in_transaction()
+        level = connection.get_execution_options().get("isolation_level")
+        state = self.session_state(connection)
+        if began and connection.in_transaction():
+            connection.rollback()
+        try:
+            yield
+        except BaseException:
+            # The error is what counts; a connection that is lost has no settings either.
+            with suppress(SQLAlchemyError):
+                self._give_back(connection, state, level, began=began)
+            raise
+        self._give_back(connection, state, level, began=began)
+
+    def _give_back(self, connection: Connection, state: Any, level: Any, *, began: bool) -> None:
+        if connection.closed or connection.invalidated:
+            return
+        if began and connection.in_transaction():
+            connection.rollback()
+        self.set_session_state(connection, state)
+        if connection.get_execution_options().get("isolation_level") != level:
+            usual = getattr(self.dialect, "_on_connect_isolation_level", None)
+            connection.execution_options(isolation_level=level or usual or connection.default_isolation_level)
+
+    def session_state(self, connection: Connection) -> Any:
+        """The session's settings that :meth:`open` changes, beside the isolation level."""
+        del connection
+
+    def set_session_state(self, connection: Connection, state: Any) -> None:
+        """Set back what :meth:`session_state` gave."""
+
+    def hurry(self, connection: Connection) -> None:
+        """Let commits return before they are on disk, where no work can be lost by that unnoticed."""
+
+    def settle(self, connection: Connection) -> None:
+        """Return once all that was committed after :meth:`hurry` is on disk."""
 
     def begin(self, connection: Connection) -> None:
         """Begin a transaction on a connection from :meth:`open`."""
@@ -245,11 +287,16 @@ class Rows:
             f" ORDER BY {', '.join(self.key_sql)} LIMIT {binds.next()}{self.lock if lock else ''}"
         )
         values.append(limit)
+        result = connection.exec_driver_sql(statement, tuple(values))
+        # As the driver has them: SQLAlchemy's rows cost a microsecond each.
+        found = result.cursor.fetchall()
+        result.close()
+        return self.page_of(found)
+
+    def page_of(self, found: Sequence[tuple[Any, ...]]) -> list[Row]:
+        """The rows of a page out of what the driver handed over."""
         width = len(self.key_sql)
-        return [
-            self.row(tuple(found[:width]), *found[width:])
-            for found in connection.exec_driver_sql(statement, tuple(values)).all()
-        ]
+        return [self.row(tuple(row[:width]), *row[width:]) for row in found]
 
     def from_sql(self) -> str:
         """The table in FROM, with whatever holds the planner to the key."""
@@ -259,7 +306,7 @@ class Rows:
         """A row from what the driver handed over; a size only where there is no value."""
         if value is None:
             return Row(key, size or 0, None)
-        stored = bytes(value)
+        stored = value if value.__class__ is bytes else bytes(value)
         return Row(key, len(stored), stored)
 
     def values(self, connection: Connection, rows: Sequence[Row]) -> list[Row]:

@@ -65,6 +65,18 @@ class MySQLRows(Rows):
         connection.commit()
         return connection
 
+    def session_state(self, connection: Connection) -> Any:
+        # The last one is set where a type is changed under a lock.
+        return connection.exec_driver_sql(
+            "SELECT @@time_zone, @sqlcompress_job, @@sql_mode, @@lock_wait_timeout"
+        ).one()
+
+    def set_session_state(self, connection: Connection, state: Any) -> None:
+        connection.exec_driver_sql(
+            "SET time_zone = %s, @sqlcompress_job = %s, sql_mode = %s, lock_wait_timeout = %s", tuple(state)
+        )
+        connection.commit()
+
     def is_transient(self, error: DBAPIError) -> bool:
         original: Any = error.orig
         return bool(original.args) and original.args[0] in _TRANSIENT

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # Statistics are gone right after the type has changed; plans that read the table for each batch come of it.
 _PLANNER = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_sort", "jit")
 
+_SETTINGS = (*_PLANNER, "synchronous_commit", "sqlcompress.job")
+
 _TRANSIENT = frozenset({"40001", "40P01", "55P03"})  # serialization, deadlock, lock not available
 
 
@@ -33,13 +35,41 @@ class PostgreSQLRows(Rows):
         connection = super().open(connection)
         if self.dialect.driver == "psycopg":
             _read_binary(connection)
-        # The connection is the job's own and is closed afterwards.
+        # The connection is closed afterwards, or lent.
         for setting in _PLANNER:
             connection.exec_driver_sql(f"SET {setting} = off")
         # Triggers that know of it stay out of the job's way: those of a shadow column, and a user's own.
         connection.exec_driver_sql("SET sqlcompress.job = '1'")
         connection.commit()
         return connection
+
+    def session_state(self, connection: Connection) -> Any:
+        values = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
+        driver: Any = connection.connection.driver_connection
+        factory = driver.cursor_factory if self.dialect.driver == "psycopg" else None
+        return tuple(connection.exec_driver_sql(f"SELECT {values}").one()), factory
+
+    def set_session_state(self, connection: Connection, state: Any) -> None:
+        values, factory = state
+        binds = self.binds()
+        calls = ", ".join(f"set_config('{name}', {binds.next()}::text, false)" for name in _SETTINGS)
+        connection.exec_driver_sql(f"SELECT {calls}", tuple(value or "" for value in values))
+        connection.commit()
+        if factory is not None:
+            driver: Any = connection.connection.driver_connection
+            driver.cursor_factory = factory
+
+    def hurry(self, connection: Connection) -> None:
+        # Waiting for the disk after each batch is a quarter of a batch's time. The log keeps its order: after
+        # a crash a batch is there with all that was committed before it, and a rerun finds the others plain.
+        connection.exec_driver_sql("SET synchronous_commit = off")
+        connection.commit()
+
+    def settle(self, connection: Connection) -> None:
+        connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+        # A transaction that has written nothing does not wait for the log.
+        connection.exec_driver_sql("SELECT pg_logical_emit_message(true, 'sqlcompress', 'done')")
+        connection.commit()
 
     @contextmanager
     def surrounded(self, connection: Connection) -> Iterator[None]:

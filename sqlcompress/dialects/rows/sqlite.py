@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sqlcompress.dialects.rows.base import KeyValue, Row, Rows, StoredAs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy.engine import Connection
     from sqlalchemy.exc import DBAPIError
@@ -91,6 +91,18 @@ class SQLiteRows(Rows):
 
     def is_binary_sql(self) -> str:
         return f"typeof({self.column_sql}) = 'blob'"
+
+    def page_of(self, found: Sequence[tuple[Any, ...]]) -> list[Row]:
+        if len(self.key_sql) != 1 or self._encoding != "UTF-8":
+            return super().page_of(found)
+        # The common case, flat: numbers come as they are, everything else as bytes.
+        kinds = _STORED_AS
+        return [
+            Row((key,), len(value), value, kinds[kind])
+            if value.__class__ is bytes
+            else self.row((key,), size, value, kind)
+            for key, size, value, kind in found
+        ]
 
     def row(self, key: KeyValue, size: int | None, value: Any, stored_as: str = "blob") -> Row:
         kind = _STORED_AS[stored_as]
