@@ -93,8 +93,10 @@ class Batches:
             if isinstance(self._bind, Engine):
                 self._connection = self._bind.connect()
                 self._connection = self._rows.open(self._connection)
+                self._rows.hurry(self._connection)
             elif self._own_transactions:
                 self._connection = self._rows.open(self._bind)
+                self._rows.hurry(self._connection)
             else:
                 self._connection = self._bind
         return self._connection
@@ -120,6 +122,10 @@ class Batches:
     def _rollback(self) -> None:
         if self._own_transactions and self._connection is not None:
             self._rows.rollback(self._connection)
+
+    def settle(self) -> None:
+        """Return once all that any worker has committed is on disk."""
+        self._with_retries(lambda: self._rows.settle(self.open()))
 
     # Questions before a pass ------------------------------------------------------------------------------
 

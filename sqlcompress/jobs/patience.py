@@ -31,7 +31,8 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0
 def session_of(bind: Engine | Connection, rows: Rows) -> Iterator[Connection]:
     """A connection prepared as the rewrite job's are, outside a transaction."""
     if not isinstance(bind, Engine):
-        yield rows.open(bind)
+        with rows.lent(bind):
+            yield rows.open(bind)
         return
     connection = rows.open(bind.connect())
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -122,7 +123,10 @@ def rewrite(
         with bind.connect() as connection:
             rows = _rows(connection, table, column, schema, target)
     else:
+        began = not bind.in_transaction()
         rows = _rows(bind, table, column, schema, target)
+        if own_transactions and began:
+            bind.rollback()  # SQLAlchemy's own, that the questions to the catalogs have begun
     rows.todo = _both(convert.todo(rows), where, rows)
     tally = Tally(str(rows.table), column, progress or current_callback())
     lag = None if lag_seconds is None else ReplicaLag(lag_seconds, max_lag_seconds, tally.waiting)
@@ -133,22 +137,39 @@ def rewrite(
         )
         for _ in range(_workers(bind, rows, workers))
     ]
-    try:
-        batches[0].open()
-        tally.rows_total = batches[0].count()
-        if own_transactions:
-            done = _passes(batches, rows, tally, once=convert.one_pass, at_most=passes)
-        else:
-            done = _inside(batches, rows)
-    finally:
-        for batch in batches:
-            batch.close()
+    lent = ExitStack()
+    if own_transactions and isinstance(bind, Connection):
+        lent.enter_context(rows.lent(bind))
+    with lent:
+        done = _run(batches, rows, tally, convert, passes, own_transactions=own_transactions)
     tally.finish()
     if tally.rows_failed:
         raise MigrationFailedError(tally.failure_message(), tuple(tally.failures))
     return RewriteResult(
         tally.rows_seen, tally.rows_written, tally.bytes_before, tally.bytes_after, tally.seconds, done
     )
+
+
+def _run(
+    batches: list[Batches],
+    rows: Rows,
+    tally: Tally,
+    convert: Conversion,
+    passes: int | None,
+    *,
+    own_transactions: bool,
+) -> int:
+    try:
+        batches[0].open()
+        tally.rows_total = batches[0].count()
+        if not own_transactions:
+            return _inside(batches, rows)
+        done = _passes(batches, rows, tally, once=convert.one_pass, at_most=passes)
+        batches[0].settle()
+        return done
+    finally:
+        for batch in batches:
+            batch.close()
 
 
 def rows_to_read(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from sqlcompress.dialects import database_of
+from sqlcompress.dialects.rows.sessions import Sessions
 from sqlcompress.dialects.tables import Binds, Column, Key, TableName
 from sqlcompress.frames import MAGICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy.engine import Connection
-    from sqlalchemy.exc import DBAPIError
 
 #: How the server keeps one value: the same bytes may stand there as text or as binary on SQLite.
 StoredAs = Literal["binary", "text", "number"]
@@ -52,7 +49,7 @@ class Change(NamedTuple):
     value: bytes | str | None
 
 
-class Rows:
+class Rows(Sessions):
     """One column of one table, read by pages in key order and written in batches.
 
     New values go where the old ones were, or into another column of the same row: the ``target``. A column
@@ -66,10 +63,6 @@ class Rows:
     lock: ClassVar[str] = " FOR UPDATE"
     #: How a plain value is stored by the application: text where the column keeps its declared type.
     plain_stored_as: ClassVar[StoredAs] = "binary"
-    #: Whether :meth:`open` leaves the session in a state that must not go back to a pool.
-    connection_is_disposable: ClassVar[bool] = False
-    #: Whether two connections can write at the same time.
-    writes_side_by_side: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -95,75 +88,6 @@ class Rows:
         self.statement_bytes: int | None = None
         #: SQL that is true for rows which are still to be read, or None for all.
         self.todo: str | None = None
-
-    # Connections and transactions -------------------------------------------------------------------------
-
-    def open(self, connection: Connection) -> Connection:
-        """Prepare a connection that the job has for itself."""
-        return connection.execution_options(isolation_level="READ COMMITTED")
-
-    @contextmanager
-    def lent(self, connection: Connection) -> Iterator[None]:
-        """What :meth:`open` sets on a connection that its owner goes on using is set back in the end."""
-        began = not connection.in_transaction()
-        level = connection.get_execution_options().get("isolation_level")
-        state = self.session_state(connection)
-        if began and connection.in_transaction():
-            connection.rollback()
-        try:
-            yield
-        except BaseException:
-            # The error is what counts; a connection that is lost has no settings either.
-            with suppress(SQLAlchemyError):
-                self._give_back(connection, state, level, began=began)
-            raise
-        self._give_back(connection, state, level, began=began)
-
-    def _give_back(self, connection: Connection, state: Any, level: Any, *, began: bool) -> None:
-        if connection.closed or connection.invalidated:
-            return
-        if began and connection.in_transaction():
-            connection.rollback()
-        self.set_session_state(connection, state)
-        if connection.get_execution_options().get("isolation_level") != level:
-            usual = getattr(self.dialect, "_on_connect_isolation_level", None)
-            connection.execution_options(isolation_level=level or usual or connection.default_isolation_level)
-
-    def session_state(self, connection: Connection) -> Any:
-        """The session's settings that :meth:`open` changes, beside the isolation level."""
-        del connection
-
-    def set_session_state(self, connection: Connection, state: Any) -> None:
-        """Set back what :meth:`session_state` gave."""
-
-    def hurry(self, connection: Connection) -> None:
-        """Let commits return before they are on disk, where no work can be lost by that unnoticed."""
-
-    def settle(self, connection: Connection) -> None:
-        """Return once all that was committed after :meth:`hurry` is on disk."""
-
-    def begin(self, connection: Connection) -> None:
-        """Begin a transaction on a connection from :meth:`open`."""
-        connection.begin()
-
-    def commit(self, connection: Connection) -> None:
-        """Commit what :meth:`begin` began."""
-        connection.commit()
-
-    def rollback(self, connection: Connection) -> None:
-        """Undo what was done since :meth:`begin`."""
-        connection.rollback()
-
-    @contextmanager
-    def surrounded(self, connection: Connection) -> Iterator[None]:
-        """Work inside the caller's transaction, with other writers kept out until it ends."""
-        del connection
-        yield
-
-    def is_transient(self, error: DBAPIError) -> bool:
-        """Whether the same statement may succeed when it is run again."""
-        del error
-        return False
 
     # Pieces of SQL ----------------------------------------------------------------------------------------
 
