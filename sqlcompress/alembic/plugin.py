@@ -11,7 +11,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from sqlcompress.alembic import autogenerate, ops, render
+from sqlcompress.alembic import autogenerate, ops, ours, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,7 @@ def setup(plugin: Plugin) -> None:
     ops.register()
     render.register()
     autogenerate.setup(plugin)
+    ours.setup(plugin)
 
 
 class _IterableModule(ModuleType):
