@@ -29,6 +29,25 @@ class MySQLShadow(Shadow):
     to NOT NULL would copy the table; the kept column goes on with such a default.
     """
 
+    def blockers(self, connection: Connection) -> list[str]:
+        """A key that moves without a trigger: the value would be looked for where the row no longer is."""
+        keys = [part.name for part in self.rows.key.columns]
+        listed = ", ".join(["%s"] * len(keys))
+        found = connection.exec_driver_sql(
+            "SELECT DISTINCT k.constraint_name, k.column_name FROM information_schema.key_column_usage k"
+            " JOIN information_schema.referential_constraints r ON r.constraint_schema = k.constraint_schema"
+            " AND r.constraint_name = k.constraint_name AND r.table_name = k.table_name"
+            f" WHERE k.table_schema = %s AND k.table_name = %s AND k.column_name IN ({listed})"
+            " AND r.update_rule NOT IN ('RESTRICT', 'NO ACTION') ORDER BY 1, 2",
+            (self.table.schema, self.table.name, *keys),
+        )
+        return [
+            f"the foreign key {constraint} changes {name}, a column of the key, when the row it refers to "
+            "changes (ON UPDATE), and the server fires no trigger then: such a change would be missed; "
+            'use strategy="rewrite", or drop the foreign key first'
+            for constraint, name in found
+        ]
+
     def is_marked(self, connection: Connection) -> bool:
         triggers = connection.exec_driver_sql(
             "SELECT count(*) FROM information_schema.triggers WHERE event_object_schema = %s"

@@ -62,7 +62,11 @@ class SQLiteShadow(Shadow):
             f"CAST(OLD.{column} AS BLOB) IS NOT CAST(NEW.{column} AS BLOB)"
             f" OR typeof(OLD.{column}) <> typeof(NEW.{column})"
         )
-        moved = "".join(f" OR CAST(OLD.{k} AS BLOB) IS NOT CAST(NEW.{k} AS BLOB)" for k, _ in keys)
+        # 1 and '1' are the same bytes, and stand at different places of the key's order.
+        moved = "".join(
+            f" OR CAST(OLD.{k} AS BLOB) IS NOT CAST(NEW.{k} AS BLOB) OR typeof(OLD.{k}) <> typeof(NEW.{k})"
+            for k, _ in keys
+        )
         return [
             f"ALTER TABLE {self.rows.table_sql} ADD COLUMN {self.quote(names.new)} {self.new.type_sql}",
             (
