@@ -114,9 +114,18 @@ class PostgreSQLCatalog(Catalog):
                     f"the column {column.name} has the collation {column.collation}, which bytes do not "
                     "follow; change it to the default collation first"
                 )
-        for part in (self._depending, self._firing, self._inherited, self._replicated):
+        for part in (self._hidden, self._depending, self._firing, self._inherited, self._replicated):
             found += part(table, oid, column)
         return list(dict.fromkeys(found))
+
+    def _hidden(self, table: TableName, oid: int, column: Column) -> Iterator[str]:
+        del column
+        if self.query("SELECT row_security_active(?::oid)", oid) == [(True,)]:
+            yield (
+                f"row-level security may hide rows of {table} from the user of this connection; run the "
+                "migration as a superuser or a role with BYPASSRLS, or as the owner without FORCE ROW LEVEL "
+                "SECURITY"
+            )
 
     #: Kinds of objects in pg_depend that go through a type change unharmed.
     _harmless: ClassVar[str] = (

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 # Statistics are gone right after the type has changed; plans that read the table for each batch come of it.
 _PLANNER = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_sort", "jit")
 
-_SETTINGS = (*_PLANNER, "synchronous_commit", "sqlcompress.job")
+# With row_security off the server refuses where a policy would hide rows, which would be left out otherwise.
+_OFF = (*_PLANNER, "row_security")
+
+_SETTINGS = (*_OFF, "synchronous_commit", "sqlcompress.job")
 
 _TRANSIENT = frozenset({"40001", "40P01", "55P03"})  # serialization, deadlock, lock not available
 
@@ -36,7 +39,7 @@ class PostgreSQLRows(Rows):
         if self.dialect.driver == "psycopg":
             _read_binary(connection)
         # The connection is closed afterwards, or lent.
-        for setting in _PLANNER:
+        for setting in _OFF:
             connection.exec_driver_sql(f"SET {setting} = off")
         # Triggers that know of it stay out of the job's way: those of a shadow column, and a user's own.
         connection.exec_driver_sql("SET sqlcompress.job = '1'")
@@ -74,8 +77,8 @@ class PostgreSQLRows(Rows):
     @contextmanager
     def surrounded(self, connection: Connection) -> Iterator[None]:
         connection.exec_driver_sql(f"LOCK TABLE {self.table_sql} IN ACCESS EXCLUSIVE MODE")
-        before = {name: connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in _PLANNER}
-        for name in _PLANNER:
+        before = {name: connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in _OFF}
+        for name in _OFF:
             connection.exec_driver_sql(f"SET LOCAL {name} = off")
         yield
         # After an error the transaction is lost, and its settings with it.
