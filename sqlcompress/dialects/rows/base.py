@@ -233,48 +233,41 @@ class Rows(Sessions):
         stored = value if value.__class__ is bytes else bytes(value)
         return Row(key, len(stored), stored)
 
+    def having_keys(self, keys: Sequence[KeyValue]) -> tuple[str, tuple[Any, ...]]:
+        """The end of a SELECT from WHERE on, that leaves the rows with these keys, and the values to bind."""
+        binds = self.binds()
+        matches = []
+        for _ in keys:
+            pairs = zip(self.key_sql, self.key_bind_sql(binds), strict=True)
+            matches.append("(" + " AND ".join(f"{name} = {bind}" for name, bind in pairs) + ")")
+        values = tuple(value for key in keys for value in key)
+        return f"{' OR '.join(matches)} ORDER BY {', '.join(self.key_sql)}", values
+
     def values(self, connection: Connection, rows: Sequence[Row]) -> list[Row]:
         """``rows`` with their values; rows that are gone are left out."""
-        binds = self.binds()
         stored_as = self.stored_as_sql()
         selected = [*self.key_read_sql(), self.value_sql()] + ([stored_as] if stored_as else [])
-        matches: list[str] = []
-        values: list[Any] = []
-        for row in rows:
-            bound = self.key_bind_sql(binds)
-            pairs = zip(self.key_sql, bound, strict=True)
-            matches.append("(" + " AND ".join(f"{name} = {bind}" for name, bind in pairs) + ")")
-            values += row.key
-        statement = (
-            f"SELECT {', '.join(selected)} FROM {self.from_sql()} WHERE {' OR '.join(matches)}"
-            f" ORDER BY {', '.join(self.key_sql)}"
-        )
+        having_keys, values = self.having_keys([row.key for row in rows])
+        statement = f"SELECT {', '.join(selected)} FROM {self.from_sql()} WHERE {having_keys}"
         width = len(self.key_sql)
-        found = connection.exec_driver_sql(statement, tuple(values)).all()
+        found = connection.exec_driver_sql(statement, values).all()
         return [self.row(tuple(r[:width]), None, *r[width:]) for r in found if r[width] is not None]
 
     def by_key(self, connection: Connection, keys: Sequence[KeyValue]) -> list[Row]:
         """The rows with these keys, NULL values included, locked until the transaction ends.
 
-        Keys that no row has are left out. The order is that of the key.
+        Keys that no row has are left out.
         """
-        binds = self.binds()
         stored_as = self.stored_as_sql()
         selected = [*self.key_read_sql(), f"CASE WHEN {self.column_sql} IS NULL THEN 1 END", self.value_sql()]
-        matches: list[str] = []
-        values: list[Any] = []
-        for key in keys:
-            bound = self.key_bind_sql(binds)
-            pairs = zip(self.key_sql, bound, strict=True)
-            matches.append("(" + " AND ".join(f"{name} = {bind}" for name, bind in pairs) + ")")
-            values += key
+        having_keys, values = self.having_keys(keys)
         statement = (
             f"SELECT {', '.join(selected + ([stored_as] if stored_as else []))} FROM {self.from_sql()}"
-            f" WHERE {' OR '.join(matches)} ORDER BY {', '.join(self.key_sql)}{self.lock}"
+            f" WHERE {having_keys}{self.lock}"
         )
         width = len(self.key_sql)
         rows = []
-        for found in connection.exec_driver_sql(statement, tuple(values)).all():
+        for found in connection.exec_driver_sql(statement, values).all():
             key, is_null = tuple(found[:width]), found[width] is not None
             rows.append(
                 Row(key, 0, None, is_null=True) if is_null else self.row(key, None, *found[width + 1 :])

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
     from sqlalchemy.exc import DBAPIError
 
+    from sqlcompress.dialects.rows.base import KeyValue
+
 # Statistics are gone right after the type has changed; plans that read the table for each batch come of it.
 _PLANNER = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_sort", "jit")
 
@@ -131,6 +133,29 @@ class PostgreSQLRows(Rows):
             for part in self.key.columns
         )
 
+    def having_keys(self, keys: Sequence[KeyValue]) -> tuple[str, tuple[Any, ...]]:
+        # A condition for each key, and an order, make one long walk over the whole index of it where sorting
+        # is off: 157 ms for 200 of 60,000 rows, against 4 ms.
+        arrays = self._key_arrays(self.binds())
+        names = [f"k{i}" for i in range(len(arrays))]
+        typed = [
+            f"n.{name}::{part.cast}" if part.as_text else f"n.{name}"
+            for name, part in zip(names, self.key.columns, strict=True)
+        ]
+        sql = (
+            f"({', '.join(self.key_sql)}) IN (SELECT {', '.join(typed)}"
+            f" FROM unnest({', '.join(arrays)}) AS n ({', '.join(names)}))"
+        )
+        return sql, tuple(map(list, zip(*keys, strict=True)))
+
+    def _array_bind(self, binds: Binds) -> str:
+        # psycopg would write an array as text, with every backslash of it escaped.
+        return "%b" if self.dialect.driver in {"psycopg", "psycopg_async"} else binds.next()
+
+    def _key_arrays(self, binds: Binds) -> list[str]:
+        types = ["text" if part.as_text else part.cast for part in self.key.columns]
+        return [f"{self._array_bind(binds)}::{type_sql}[]" for type_sql in types]
+
     def write(self, connection: Connection, changes: Sequence[Change]) -> int:
         keys = zip(*[change.key for change in changes], strict=True)
         values = [change.value for change in changes]
@@ -141,16 +166,13 @@ class PostgreSQLRows(Rows):
         # One array for each column: the same text for every batch, planned once, and a third of the time that
         # a row of VALUES for each change takes.
         binds = self.binds()
-        # psycopg would write an array as text, with every backslash of it escaped.
-        is_psycopg = self.dialect.driver in {"psycopg", "psycopg_async"}
-        parts = [("text" if part.as_text else str(part.cast), part) for part in self.key.columns]
-        arrays = [f"{'%b' if is_psycopg else binds.next()}::{type_sql}[]" for type_sql, _ in parts]
-        names = [f"k{i}" for i in range(len(parts))]
+        arrays = self._key_arrays(binds)
+        names = [f"k{i}" for i in range(len(arrays))]
         match = " AND ".join(
             f"t.{sql} = n.{name}" + (f"::{part.cast}" if part.as_text else "")
-            for sql, name, (_, part) in zip(self.key_sql, names, parts, strict=True)
+            for sql, name, part in zip(self.key_sql, names, self.key.columns, strict=True)
         )
-        arrays.append(f"{'%b' if is_psycopg else binds.next()}::bytea[]")
+        arrays.append(f"{self._array_bind(binds)}::bytea[]")
         return (
             f"UPDATE {self.table_sql} AS t SET {self.target_sql} = {self.new_value_sql('n.v')}"
             f" FROM unnest({', '.join(arrays)}) AS n ({', '.join(names)}, v) WHERE {match}"
