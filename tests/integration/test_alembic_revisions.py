@@ -93,20 +93,20 @@ def test_an_application_that_compresses_again_stops_the_downgrade(engine, databa
         "pass", 'op.decompress_column("t", "d", type_=sa.Text(), existing_type=CompressedText())'
     )
     project.upgrade()
-    rewrite, times = column._rewrite, []
+    rewrite, times = column.rewrite_column, []
 
     def and_then_the_application(*args, **kw):
         result = rewrite(*args, **kw)
         times.append(1)
-        if len(times) < 3:
+        if len(times) == 1:  # afterwards the table is locked
             with engine.begin() as connection:
                 connection.execute(t.update().where(t.c.id == 5), {"d": "written late " * 20})
         return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(column, "_rewrite", and_then_the_application)
+        patch.setattr(column, "rewrite_column", and_then_the_application)
         project.downgrade()
-    assert len(times) == 3
+    assert len(times) == 2
     with engine.connect() as connection:
         assert connection.execute(sa.text("SELECT d FROM t WHERE id = 5")).scalar() == "written late " * 20
         assert connection.execute(sa.text("SELECT d FROM t WHERE id = 6")).scalar() == "text 6 " * 30
