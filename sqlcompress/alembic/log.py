@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from sqlcompress.dialects.alter import alteration_of
+from sqlcompress.jobs.figures import byte_size
 from sqlcompress.jobs.progress import current_callback
 
 if TYPE_CHECKING:
@@ -36,11 +37,17 @@ class Logged:
         self._space = alteration_of(connection.dialect).space_command(table)
         self._next = time.monotonic() + _SECONDS_BETWEEN_LINES
         self._callback = current_callback()
+        self._waited_for: str | None = None
 
     def progress(self, progress: Progress) -> None:
         """Log a line where it is time for one, and tell whoever else listens."""
         if self._callback is not None:
             self._callback(progress)
+        if progress.waiting_for is not None:
+            if progress.waiting_for != self._waited_for:
+                _LOG.info("%s.%s: waiting for %s", progress.table, progress.column, progress.waiting_for)
+            self._waited_for = progress.waiting_for
+            return
         now = time.monotonic()
         if now < self._next or progress.done:
             return
@@ -53,8 +60,8 @@ class Logged:
             progress.column,
             f"{progress.rows_seen:,}",
             total,
-            megabytes(progress.bytes_before),
-            megabytes(progress.bytes_after),
+            byte_size(progress.bytes_before),
+            byte_size(progress.bytes_after),
             progress.ratio,
             "" if left is None else f", {left:,.0f} s left",
         )
@@ -69,19 +76,15 @@ class Logged:
             return
         result = self.result
         _LOG.info(
-            "%s: %s %s rows of %s read, %s -> %s, in %.1f s. The files do not shrink by themselves; %s gives "
-            "the space back.",
+            "%s: %s %s rows of %s read, %s -> %s, in %.1f s.%s",
             self._table,
             self._verb,
             f"{result.rows_written:,}",
             f"{result.rows_seen:,}",
-            megabytes(result.bytes_before),
-            megabytes(result.bytes_after),
+            byte_size(result.bytes_before),
+            byte_size(result.bytes_after),
             result.seconds,
-            self._space.replace("%%", "%"),
+            f" The files do not shrink by themselves; {self._space.replace('%%', '%')} gives the space back."
+            if result.bytes_after < result.bytes_before
+            else "",
         )
-
-
-def megabytes(count: int) -> str:
-    """Bytes for people, in units of 1,000,000."""
-    return f"{count / 1_000_000:,.1f} MB"

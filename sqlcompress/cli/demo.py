@@ -17,13 +17,13 @@ from sqlalchemy import URL
 
 from sqlcompress.cli.console import console_of, reporter
 from sqlcompress.cli.errors import JobCommand
-from sqlcompress.cli.figures import byte_size, ratio
 from sqlcompress.cli.interrupts import terminated_as_interrupted
 from sqlcompress.cli.options import dry_run_option, json_option, parse_url
 from sqlcompress.demo import story
 from sqlcompress.demo.models import TABLES
 from sqlcompress.demo.reporting import DemoResult
 from sqlcompress.demo.site import Site
+from sqlcompress.jobs.figures import byte_size, ratio
 
 
 @click.command(cls=JobCommand)

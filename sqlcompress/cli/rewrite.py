@@ -16,10 +16,10 @@ from sqlalchemy import URL, Engine, NullPool, create_engine, text
 from sqlcompress.cli.column_type import column_type, column_type_options
 from sqlcompress.cli.console import BarReporter, LineReporter, reporter
 from sqlcompress.cli.errors import JobCommand
-from sqlcompress.cli.figures import byte_size, ratio
 from sqlcompress.cli.interrupts import terminated_as_interrupted
 from sqlcompress.cli.options import dry_run_option, json_option, parse_url
 from sqlcompress.jobs.conversions import Compress, Recompress
+from sqlcompress.jobs.figures import byte_size, ratio
 from sqlcompress.jobs.progress import Progress
 from sqlcompress.jobs.recompress import check_recompress
 from sqlcompress.jobs.rewrite import RewriteResult, rows_to_read

@@ -16,9 +16,9 @@ from sqlalchemy.exc import DataError, OperationalError
 import sqlcompress as package
 from sqlcompress.cli.console import LineReporter, console_of
 from sqlcompress.cli.errors import one_line
-from sqlcompress.cli.figures import byte_size, ratio
 from sqlcompress.cli.group import COMMANDS, sqlcompress
 from sqlcompress.errors import SqlcompressError
+from sqlcompress.jobs.figures import byte_size, ratio
 from tests.commandline import invoke
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "cli.md"
