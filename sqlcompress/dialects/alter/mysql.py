@@ -15,6 +15,8 @@ from sqlcompress.dialects.alter.base import (
     at_most_characters,
     valid_json,
 )
+from sqlcompress.dialects.carry import MySQLDefault
+from sqlcompress.dialects.locks import locked_for_writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,20 +71,30 @@ class MySQLAlteration(Alteration):
     def offline(self, table: TableName, column: Column) -> list[str]:
         if column.kind == "binary":
             wide = column.type_sql.lower() == "longblob"
-            return [] if wide else [self._modify(table, column, "LONGBLOB")]
+            return [] if wide else [self._modify(table, column, "LONGBLOB", self.default_for(column, None))]
         statements = []
         if column.kind == "text" and column.charset not in _UTF8:
-            statements.append(self._modify(table, column, "LONGTEXT CHARACTER SET utf8mb4"))
-        return [*statements, self._modify(table, column, "LONGBLOB")]
+            statements.append(self._wide(table, column))
+        return [*statements, self._modify(table, column, "LONGBLOB", self.default_for(column, None))]
+
+    def _wide(self, table: TableName, column: Column) -> str:
+        wide = "LONGTEXT CHARACTER SET utf8mb4"
+        return self._modify(table, column, wide, MySQLDefault(column, self.dialect).as_text(wide))
+
+    def default_for(self, column: Column, target: TargetType | None) -> str | None:
+        default = MySQLDefault(column, self.dialect)
+        if target is None or target.base.endswith(("BLOB", "BINARY")):
+            return default.as_bytes()
+        return default.as_text(target.sql)
 
     def to_plain(
         self, connection: Connection, table: TableName, column: Column, target: TargetType
     ) -> list[str]:
         if target.base.endswith(("BLOB", "BINARY")):
             same = column.type_sql.lower() == target.sql.lower()
-            return [] if same else [self._modify(table, column, target.sql)]
+            return [] if same else [self._modify(table, column, target.sql, self.default_for(column, target))]
         charset = self._charset(target, self.default_charset(connection, table))
-        last = self._modify(table, column, target.sql)
+        last = self._modify(table, column, target.sql, self.default_for(column, target))
         if column.kind != "binary":
             same = (
                 column.type_sql.lower() == target.sql.split(" CHARACTER SET")[0].split(" COLLATE")[0].lower()
@@ -92,10 +104,12 @@ class MySQLAlteration(Alteration):
         if "JSON" not in target.base and charset in _UTF8:
             return [last]
         # LONGBLOB to latin1 would take the UTF-8 bytes for latin1; LONGBLOB to JSON is refused (3144).
-        return [self._modify(table, column, "LONGTEXT CHARACTER SET utf8mb4"), last]
+        return [self._wide(table, column), last]
 
-    def _modify(self, table: TableName, column: Column, type_sql: str) -> str:
+    def _modify(self, table: TableName, column: Column, type_sql: str, default: str | None) -> str:
         parts = [type_sql, "NULL" if column.nullable else "NOT NULL"]
+        if default is not None:
+            parts.append(f"DEFAULT {default}")
         if column.invisible:
             parts.append("INVISIBLE")
         if column.comment:
@@ -164,11 +178,8 @@ class MySQLAlteration(Alteration):
     @contextmanager
     def exclusively(self, connection: Connection, table: TableName) -> Iterator[None]:
         connection.exec_driver_sql("SET SESSION lock_wait_timeout = 1")
-        connection.exec_driver_sql(f"LOCK TABLES {table.quoted(self.dialect)} WRITE")
-        try:
+        with locked_for_writing(connection, table.quoted(self.dialect)):
             yield
-        finally:
-            connection.exec_driver_sql("UNLOCK TABLES")
 
     def refuses_the_values(self, error: DBAPIError) -> bool:
         original: Any = error.orig

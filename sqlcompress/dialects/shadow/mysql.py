@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import String
 from sqlalchemy.exc import DBAPIError
 
+from sqlcompress.dialects.locks import locked_for_writing
 from sqlcompress.dialects.shadow.base import Shadow
 from sqlcompress.errors import MigrationBlockedError
 
@@ -64,12 +65,9 @@ class MySQLShadow(Shadow):
 
     def prepare(self, connection: Connection) -> None:
         connection.exec_driver_sql(_LOCK_WAIT)
-        connection.exec_driver_sql(f"LOCK TABLES {self.rows.table_sql} WRITE")
-        try:
+        with locked_for_writing(connection, self.rows.table_sql):
             for statement in self._adding():
                 self._instantly(connection, statement)
-        finally:
-            connection.exec_driver_sql("UNLOCK TABLES")
         for statement in self._marking():
             connection.exec_driver_sql(statement)
         connection.commit()
@@ -189,14 +187,11 @@ class MySQLShadow(Shadow):
 
     def swap(self, connection: Connection, catch_up: Callable[[Connection], bool]) -> bool:
         connection.exec_driver_sql(_LOCK_WAIT)
-        connection.exec_driver_sql(f"LOCK TABLES {self.rows.table_sql} WRITE, {self.queue_sql} WRITE")
-        try:
+        with locked_for_writing(connection, self.rows.table_sql, self.queue_sql):
             if not catch_up(connection):
                 return False
             # The triggers name nothing that goes away: until they are dropped they only fill the queue.
             self._instantly(connection, self._swapping())
-        finally:
-            connection.exec_driver_sql("UNLOCK TABLES")
         return True
 
     def _swapping(self) -> str:
