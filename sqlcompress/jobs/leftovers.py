@@ -138,10 +138,26 @@ def _kind(new: NewColumn) -> Kind:
     return "json" if "JSON" in new.type_sql.upper() else "text"
 
 
-def new_column(connection: Connection, type_: TypeEngine[Any]) -> NewColumn:
-    """The new column for a type."""
-    target = TargetType(type_, connection.dialect)
-    return NewColumn(target.sql, is_binary=target.base.endswith(("BLOB", "BINARY", "BYTEA")))
+def new_column(connection: Connection, table: TableName, column: Column, type_: TypeEngine[Any]) -> NewColumn:
+    """The new column for a type, with what the column it will replace has.
+
+    Args:
+        connection: A connection to the database.
+        table: The table.
+        column: The column that it will replace, as it is.
+        type_: The type it is to have.
+    """
+    dialect, catalog = connection.dialect, catalog_of(connection)
+    target = TargetType(type_, dialect)
+    # On MySQL and MariaDB they stay with the name.
+    follow = catalog.grants_follow_the_column
+    grants = catalog.grants_for(table, column.name, column.name) if follow else []
+    return NewColumn(
+        target.sql,
+        is_binary=target.base.endswith(("BLOB", "BINARY", "BYTEA")),
+        default_sql=alteration_of(dialect).default_for(column, target),
+        grants=tuple(grants),
+    )
 
 
 def column_or_none(catalog: Catalog, table: TableName, name: str) -> Column | None:

@@ -78,7 +78,7 @@ def compress_shadow(
     catalog = catalog_of(connection)
     described = catalog.column(table, column)
     names = ShadowNames.of(table.name, column, to_compressed=True)
-    new = new_column(connection, type_)
+    new = new_column(connection, table, described, type_)
     convert = Compress(type_, each_once=isinstance(type_, CompressedBinary))
     return _migrate(
         connection, rows_bind, table, described, names, new, convert, batching, drop_original=drop_original
@@ -104,7 +104,7 @@ def decompress_shadow(
     catalog = catalog_of(connection)
     described = catalog.column(table, column)
     names = ShadowNames.of(table.name, column, to_compressed=False)
-    new = new_column(connection, type_)
+    new = new_column(connection, table, described, type_)
     convert = Decompress(existing_type, each_once=isinstance(existing_type, CompressedBinary))
     return _migrate(
         connection, rows_bind, table, described, names, new, convert, batching, drop_original=drop_original
@@ -132,7 +132,7 @@ def plan_statements(
     """
     described = catalog_of(connection).column(table, column)
     names = ShadowNames.of(table.name, column, to_compressed=to_compressed)
-    shadow = shadow_in(connection, table, described, names, new_column(connection, type_))
+    shadow = shadow_in(connection, table, described, names, new_column(connection, table, described, type_))
     quote = connection.dialect.identifier_preparer.quote_identifier
     dropped = f"ALTER TABLE {table.quoted(connection.dialect)} DROP COLUMN {quote(names.kept)}"
     return [*shadow.steps(), *([dropped] if drop_original else [])]

@@ -62,6 +62,18 @@ class Alteration:
         del table, column
         return []
 
+    # Defaults ---------------------------------------------------------------------------------------------
+
+    def default_for(self, column: Column, target: TargetType | None) -> str | None:
+        """The column's default as SQL for its other type, or None where it has none or it is not carried.
+
+        Args:
+            column: The column as it is.
+            target: The plain type that it is to have; None for bytes.
+        """
+        del column, target
+        return None
+
     # Decompress -------------------------------------------------------------------------------------------
 
     def to_plain(

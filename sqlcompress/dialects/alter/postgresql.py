@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlcompress.dialects.alter.base import Alteration, TargetType, at_most_characters, valid_json
+from sqlcompress.dialects.carry import PostgreSQLDefault
 from sqlcompress.dialects.postgresql import utf8_sql
 
 if TYPE_CHECKING:
@@ -38,8 +39,11 @@ class PostgreSQLAlteration(Alteration):
         alter = self._alter(table, column)
         if column.kind == "binary":
             return [f"{alter} SET STORAGE EXTERNAL"]
-        change = f"{alter} TYPE BYTEA USING {utf8_sql(name, is_json=column.kind == 'json')}"
-        return [f"{change}, ALTER COLUMN {name} SET STORAGE EXTERNAL"]
+        default = self.default_for(column, None)
+        change = f"TYPE BYTEA USING {utf8_sql(name, is_json=column.kind == 'json')}"
+        return [
+            self._with_default(alter, name, f"{change}, ALTER COLUMN {name} SET STORAGE EXTERNAL", default)
+        ]
 
     def to_plain(
         self, connection: Connection, table: TableName, column: Column, target: TargetType
@@ -49,11 +53,28 @@ class PostgreSQLAlteration(Alteration):
         if target.base == "BYTEA":
             return [f"{self._alter(table, column)} SET STORAGE EXTENDED"]
         if column.kind != "binary":
-            same = column.type_sql.replace("character varying", "varchar").upper() == target.sql.upper()
+            plain = target.sql.upper().split(" COLLATE")[0]
+            same = column.type_sql.replace("character varying", "varchar").upper() == plain
             return [] if same else [f"{self._alter(table, column)} TYPE {target.sql}"]
         # Without a cast the assignment to VARCHAR(n) refuses what is too long; with one it would cut.
         cast = f"::{target.sql}" if "JSON" in target.base else ""
-        return [f"{self._alter(table, column)} TYPE {target.sql} USING convert_from({name}, 'UTF8'){cast}"]
+        change = f"TYPE {target.sql} USING convert_from({name}, 'UTF8'){cast}"
+        default = self.default_for(column, target)
+        return [self._with_default(self._alter(table, column), name, change, default)]
+
+    def default_for(self, column: Column, target: TargetType | None) -> str | None:
+        default = PostgreSQLDefault(column)
+        is_binary = target is None or target.base == "BYTEA"
+        found = default.as_bytes() if target is None or is_binary else default.as_text(target.sql)
+        return None if found is None else found.replace("%", self._percent)
+
+    def _with_default(self, alter: str, name: str, change: str, default: str | None) -> str:
+        """The type change; the server converts no default by USING, so it goes and comes in one statement."""
+        if default is None:
+            return f"{alter} {change}"
+        return (
+            f"{alter} DROP DEFAULT, ALTER COLUMN {name} {change}, ALTER COLUMN {name} SET DEFAULT {default}"
+        )
 
     def _alter(self, table: TableName, column: Column) -> str:
         return f"ALTER TABLE {table.quoted(self.dialect)} ALTER COLUMN {column.quoted(self.dialect)}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sqlcompress.dialects.catalog.base import Catalog, FoundKey
-from sqlcompress.dialects.catalog.mysql import MariaDBCatalog, MySQLCatalog
+from sqlcompress.dialects.catalog.mariadb import MariaDBCatalog
+from sqlcompress.dialects.catalog.mysql import MySQLCatalog
 from sqlcompress.dialects.catalog.postgresql import PostgreSQLCatalog
 from sqlcompress.dialects.catalog.sqlite import SQLiteCatalog
 from sqlcompress.errors import MigrationBlockedError
@@ -23,8 +24,12 @@ _BY_NAME: dict[str, type[Catalog]] = {
 }
 
 
-def catalog_of(connection: Connection) -> Catalog:
+def catalog_of(connection: Connection, *, renames: bool = False) -> Catalog:
     """The catalogs of the database that ``connection`` is to.
+
+    Args:
+        connection: A connection to the database.
+        renames: The column in question is to give its name to another.
 
     Raises:
         MigrationBlockedError: Rewriting is not supported on this database.
@@ -36,4 +41,4 @@ def catalog_of(connection: Connection) -> Catalog:
     if name not in _BY_NAME:
         sentence = f"rewriting a column is supported on {', '.join(_BY_NAME)}; this is {name}"
         raise MigrationBlockedError(sentence, (sentence,))
-    return _BY_NAME[name](connection)
+    return _BY_NAME[name](connection, renames=renames)

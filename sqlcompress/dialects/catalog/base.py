@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlcompress.dialects.catalog.words import mentions
+from sqlcompress.dialects.catalog.words import mentions, without_null_tests
 from sqlcompress.dialects.tables import Binds, Key
 from sqlcompress.errors import MigrationBlockedError
 
@@ -33,7 +33,18 @@ class FoundKey:
 class Catalog(ABC):
     """The catalogs of one database, read over one connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    #: Whether column privileges go along when a column is renamed, so that the one in its place has none.
+    grants_follow_the_column: ClassVar[bool] = False
+
+    def __init__(self, connection: Connection, *, renames: bool = False) -> None:
+        """Read the catalogs.
+
+        Args:
+            connection: A connection to the database.
+            renames: The column is to give its name to another, which then lacks what hangs on it, harmless
+                or not.
+        """
+        self.renames = renames
         self.connection = connection
         self.dialect = connection.dialect
 
@@ -47,6 +58,10 @@ class Catalog(ABC):
     def mentions(self, sql: str | None, *names: str) -> bool:
         """Whether SQL that a person wrote holds every one of the names."""
         return mentions(sql, *names, quoted=self.dialect.identifier_preparer.reserved_words)
+
+    def uses(self, sql: str | None, name: str) -> str:
+        """``sql`` without those uses of the column that mean the same once it holds bytes."""
+        return sql or "" if self.renames else without_null_tests(sql, name)
 
     @abstractmethod
     def table(self, name: str, schema: str | None) -> TableName:
@@ -75,8 +90,44 @@ class Catalog(ABC):
         return None
 
     @abstractmethod
-    def blockers(self, table: TableName, column: Column, *, compress: bool) -> list[str]:
-        """What hangs on the column and would be lost, changed or broken: one sentence for each thing."""
+    def blockers(
+        self, table: TableName, column: Column, *, compress: bool, collation: str | None = None
+    ) -> list[str]:
+        """What hangs on the column and would be lost, changed or broken: one sentence for each thing.
+
+        Args:
+            table: The table.
+            column: The column.
+            compress: Compress, or the way back.
+            collation: A collation that the type of the way back names, so that it is not lost.
+        """
+
+    def carried(self, table: TableName, column: Column) -> list[str]:
+        """What hangs on the column and comes along exactly: a few words for each thing."""
+        del table
+        found = []
+        if not column.nullable:
+            found.append("NOT NULL")
+        if column.default is not None:
+            found.append(f"the default {column.default}")
+        if column.comment:
+            found.append("the column's comment")
+        if column.invisible:
+            found.append("INVISIBLE")
+        return found
+
+    def grants_for(self, table: TableName, column: str, new_name: str) -> list[str]:
+        """Statements that give ``new_name`` the column privileges of ``column``.
+
+        Where a column is renamed its privileges go along, or stay with the name, but never come to another.
+        """
+        del table, column, new_name
+        return []
+
+    def table_bytes(self, table: TableName) -> int:
+        """What the table takes on disk, with its indexes, by the server's count; 0 where it keeps none."""
+        del table
+        return 0
 
 
 def no_table(name: str, schema: str | None) -> MigrationBlockedError:

@@ -1,9 +1,10 @@
-"""MySQL and MariaDB: information_schema."""
+"""MySQL: information_schema."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from sqlcompress.dialects.carry import MySQLDefault
 from sqlcompress.dialects.catalog.base import Catalog, FoundKey, no_column, no_table
 from sqlcompress.dialects.catalog.words import mentions
 from sqlcompress.dialects.tables import Column, Key, KeyColumn, Kind, TableName
@@ -28,6 +29,7 @@ _KINDS: dict[str, Kind] = {
 }
 # Measured: an endless or repeated walk. ENUM orders by number and compares as text; FLOAT and DOUBLE do not
 # compare equal to what is printed; BIT comes back as bytes.
+_JOB = "sqlcompress_job"
 _UNUSABLE_KEYS = frozenset({"enum", "set", "float", "double", "real", "bit", "json", "geometry", "vector"})
 
 
@@ -77,14 +79,20 @@ class MySQLCatalog(Catalog):
             found_name,
             # MySQL says DEFAULT_GENERATED of a column whose default is an expression.
             "other" if " GENERATED" in extra.upper() else _KINDS.get(data_type.lower(), "other"),
-            _text(type_sql),
+            text_of(type_sql),
             nullable=nullable == "YES",
-            default=None if default is None or _text(default) == "NULL" else _text(default),
+            default=None if default is None else self._default(text_of(default), extra),
             comment=comment or None,
             charset=charset,
             collation=collation,
             invisible="INVISIBLE" in extra.upper(),
         )
+
+    def _default(self, printed: str, extra: str) -> str | None:
+        """The default as SQL: of a literal MySQL gives the text as it is."""
+        if "DEFAULT_GENERATED" in extra.upper():
+            return f"({printed})"
+        return "'" + printed.replace("'", "''") + "'"
 
     def keys(self, table: TableName) -> list[FoundKey]:
         rows = self.query(
@@ -118,7 +126,9 @@ class MySQLCatalog(Catalog):
                 return f"its key column {part.name} is {shown}, which does not compare as it is ordered"
         return super().key_trouble(key, column)
 
-    def blockers(self, table: TableName, column: Column, *, compress: bool) -> list[str]:
+    def blockers(
+        self, table: TableName, column: Column, *, compress: bool, collation: str | None = None
+    ) -> list[str]:
         found: list[str] = []
         name = column.name
         if column.kind == "other":
@@ -132,9 +142,12 @@ class MySQLCatalog(Catalog):
             if generated:
                 found.append(f"the column {name} is generated; store it as an ordinary column first")
         if compress:
-            found += self._own(table, column)
-        elif column.default is not None:
-            found.append(f"the column {name} has a default, which the type change would drop; drop it first")
+            found += self._own(table, column, collation)
+        if not MySQLDefault(column, self.dialect).is_carried:
+            found.append(
+                f"the default of {name} is no constant that could be brought back exactly; "
+                "drop the default and let the application set it"
+            )
         for part in (self._indexes, self._keys, self._checks, self._generated, self._code, self._storage):
             found += part(table, column)
         return list(dict.fromkeys(found))
@@ -143,17 +156,12 @@ class MySQLCatalog(Catalog):
     def _percent(self) -> str:
         return "%" if self.dialect.paramstyle == "qmark" else "%%"
 
-    def _own(self, table: TableName, column: Column) -> Iterator[str]:
+    def _own(self, table: TableName, column: Column, collation: str | None) -> Iterator[str]:
         name = column.name
         if column.type_sql.lower().startswith("char("):
             yield (
                 f"the column {name} is {column.type_sql}, whose padding blanks would be lost; "
                 "change it to VARCHAR or TEXT first"
-            )
-        if column.default is not None:
-            yield (
-                f"the column {name} has a default, and LONGBLOB takes none; "
-                "drop the default and let the application set it"
             )
         if column.kind == "text":
             (default,) = self.query(
@@ -164,10 +172,12 @@ class MySQLCatalog(Catalog):
             )[0]
             json = any(self._json_checks(table, column))
             same_charset = (default or "").split("_")[0] == (column.collation or "").split("_")[0]
-            if same_charset and column.collation != default and not json:
+            kept = collation is not None and collation == column.collation
+            if same_charset and column.collation != default and not json and not kept:
                 yield (
-                    f"the column {name} has the collation {column.collation} and the table {default}; bytes "
-                    f"follow neither: change the column to {default} first"
+                    f"the column {name} has the collation {column.collation} and the table {default}, so "
+                    "that the way back would not find it; name it by existing_type=sa.Text(collation="
+                    f'"{column.collation}") here and by type_= there, or change the column to {default}'
                 )
 
     def _json_checks(self, table: TableName, column: Column) -> Iterator[str]:
@@ -193,7 +203,7 @@ class MySQLCatalog(Catalog):
             table.schema,
             table.name,
         ):
-            if mentions(_text(expression), column.name):
+            if mentions(self.uses(text_of(expression), column.name), column.name):
                 yield f"the index {index} is over an expression of {column.name}; drop it first"
 
     def _keys(self, table: TableName, column: Column) -> Iterator[str]:
@@ -215,7 +225,7 @@ class MySQLCatalog(Catalog):
             table.schema,
             table.name,
         ):
-            if mentions(_text(clause), column.name):
+            if mentions(self.uses(text_of(clause), column.name), column.name):
                 yield f"the CHECK constraint {name} uses {column.name}; drop it first"
 
     def _generated(self, table: TableName, column: Column) -> Iterator[str]:
@@ -225,24 +235,28 @@ class MySQLCatalog(Catalog):
             table.schema,
             table.name,
         ):
-            if name != column.name and mentions(_text(expression), column.name):
+            if name != column.name and mentions(text_of(expression), column.name):
                 yield f"the generated column {name} is made from {column.name}; drop it first"
 
     def _code(self, table: TableName, column: Column) -> Iterator[str]:
-        for name, event, body in self.query(
+        for name, event, action in self.query(
             "SELECT trigger_name AS n, event_manipulation AS e, action_statement AS a"
             " FROM information_schema.triggers WHERE event_object_schema = ? AND event_object_table = ?",
             table.schema,
             table.name,
         ):
-            if event == "UPDATE":
-                yield f"the trigger {name} fires for each rewritten row; drop it first"
-            elif self.mentions(_text(body), column.name):
+            body = text_of(action)
+            if event == "UPDATE" and not mentions(body, _JOB, quoted=()):
+                yield (
+                    f"the trigger {name} fires for each rewritten row; drop it first, or let its body ask "
+                    "IF @sqlcompress_job IS NULL THEN, which the job sets in its sessions"
+                )
+            elif self.mentions(self.uses(body, column.name), column.name):
                 yield f"the trigger {name} uses {column.name}; drop it first, or have it leave it out"
         for schema, name, definition in self.query(
             "SELECT table_schema AS s, table_name AS n, view_definition AS d FROM information_schema.views"
         ):
-            if mentions(_text(definition), str(table.schema), table.name, column.name):
+            if mentions(text_of(definition), str(table.schema), table.name, column.name):
                 yield (
                     f"the view {schema}.{name} reads {column.name} and would show compressed bytes; "
                     "drop it first"
@@ -255,61 +269,46 @@ class MySQLCatalog(Catalog):
             table.schema,
             table.name,
         ):
-            if mentions(_text(expression), column.name) or mentions(_text(sub), column.name):
+            if mentions(text_of(expression), column.name) or mentions(text_of(sub), column.name):
                 yield f"the table is partitioned by {column.name}; partition it by another column first"
 
-
-class MariaDBCatalog(MySQLCatalog):
-    """MariaDB: JSON is LONGTEXT with a check, tables may be versioned, indexes may be ignored."""
-
-    _usable_part: ClassVar[str] = "s.sub_part IS NULL AND s.ignored = 'NO'"
-
-    def column(self, table: TableName, name: str) -> Column:
-        column = super().column(table, name)
-        if column.kind == "text" and any(self._json_checks(table, column)):
-            return Column(**{**column.__dict__, "kind": "json"})
-        return column
-
-    def _json_checks(self, table: TableName, column: Column) -> Iterator[str]:
-        for name, clause in self.query(
-            "SELECT constraint_name AS n, check_clause AS k FROM information_schema.check_constraints"
-            " WHERE constraint_schema = ? AND table_name = ? AND level = 'Column'",
-            table.schema,
-            table.name,
-        ):
-            quoted = column.name.replace("`", "``")
-            if name == column.name and _text(clause).lower() == f"json_valid(`{quoted}`)".lower():
-                yield name
-
-    def _expressions(self, table: TableName, column: Column) -> Iterator[str]:
-        del table, column
-        yield from ()
-
-    def _checks(self, table: TableName, column: Column) -> Iterator[str]:
-        implied = set(self._json_checks(table, column))
-        for name, level, clause in self.query(
-            "SELECT constraint_name AS n, level AS l, check_clause AS k"
-            " FROM information_schema.check_constraints WHERE constraint_schema = ? AND table_name = ?",
-            table.schema,
-            table.name,
-        ):
-            if mentions(_text(clause), column.name) and not (level == "Column" and name in implied):
-                yield f"the CHECK constraint {name} uses {column.name}; drop it first"
-
-    def _storage(self, table: TableName, column: Column) -> Iterator[str]:
-        yield from super()._storage(table, column)
-        (kind,) = self.query(
-            "SELECT table_type AS k FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
-            table.schema,
-            table.name,
-        )[0]
-        if kind == "SYSTEM VERSIONED":
-            yield (
-                f"the table {table.name} is system versioned: every rewritten row would be kept twice; "
-                "drop the versioning first"
+    def grants_for(self, table: TableName, column: str, new_name: str) -> list[str]:
+        quote = self.dialect.identifier_preparer.quote_identifier
+        return [
+            f"GRANT {privilege} ({quote(new_name)}) ON {table.quoted(self.dialect)} TO {text_of(grantee)}"
+            + (" WITH GRANT OPTION" if grantable == "YES" else "")
+            for privilege, grantable, grantee in self.query(
+                "SELECT privilege_type AS p, is_grantable AS g, grantee AS e"
+                " FROM information_schema.column_privileges WHERE table_schema = ? AND table_name = ?"
+                " AND column_name = ? ORDER BY grantee, privilege_type",
+                table.schema,
+                table.name,
+                column,
             )
+        ]
+
+    def carried(self, table: TableName, column: Column) -> list[str]:
+        found = super().carried(table, column)
+        if self.grants_for(table, column.name, column.name):
+            found.append("column privileges")
+        siblings = self.query(
+            "SELECT column_name AS n FROM information_schema.columns WHERE table_schema = ?"
+            f" AND table_name = ? AND extra LIKE '{self._percent}on update{self._percent}'",
+            table.schema,
+            table.name,
+        )
+        return found + [f"{name} ON UPDATE CURRENT_TIMESTAMP stands still" for (name,) in siblings]
+
+    def table_bytes(self, table: TableName) -> int:
+        found = self.query(
+            "SELECT coalesce(data_length, 0) + coalesce(index_length, 0) AS n FROM information_schema.tables"
+            " WHERE table_schema = ? AND table_name = ?",
+            table.schema,
+            table.name,
+        )
+        return int(found[0][0]) if found else 0
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     """Text from a catalog; some drivers give some of its columns as bytes."""
     return bytes(value).decode() if isinstance(value, (bytes, bytearray, memoryview)) else str(value or "")

@@ -65,7 +65,15 @@ class SQLiteCatalog(Catalog):
             found.append(FoundKey(key, tuple(type_sql for _, _, type_sql, _ in primary)))
         return found
 
-    def blockers(self, table: TableName, column: Column, *, compress: bool) -> list[str]:
+    def table_bytes(self, table: TableName) -> int:
+        """The whole file: SQLite keeps no count by table."""
+        (pages,), (size,) = self.query("PRAGMA page_count")[0], self.query("PRAGMA page_size")[0]
+        return int(pages) * int(size)
+
+    def blockers(
+        self, table: TableName, column: Column, *, compress: bool, collation: str | None = None
+    ) -> list[str]:
+        del collation
         del compress  # the declared type never changes, so both directions meet the same things
         name = column.name
         found: list[str] = []
@@ -88,7 +96,7 @@ class SQLiteCatalog(Catalog):
         by_name = {other: sql for kind, other, _, sql in self._objects(table) if kind == "index"}
         for _, index, _, origin, _ in (row[:5] for row in self._pragma(table, "index_list")):
             columns = {row[2] for row in self._pragma(table, "index_xinfo", index) if row[5]}
-            if name in columns or self.mentions(by_name.get(index), name):
+            if name in columns or self.mentions(self.uses(by_name.get(index), name), name):
                 what = {"pk": "primary key", "u": "unique constraint"}.get(origin, "index")
                 found.append(
                     f"the {what} {index} uses {name} and would order compressed bytes; drop it first"
@@ -114,10 +122,11 @@ class SQLiteCatalog(Catalog):
         self, table: TableName, name: str, kind: str, other: str, owner: str, sql: str
     ) -> list[str]:
         found = []
+        rest = self.uses(sql, name)
         if kind == "table" and other == table.name:
-            if any(name.casefold() in names for names in groups_after(sql, "CHECK")):
+            if any(name.casefold() in names for names in groups_after(rest, "CHECK")):
                 found.append(f"a CHECK constraint of {table.name} uses {name}; rebuild the table without it")
-            if any(name.casefold() in names for names in groups_after(sql, "AS")):
+            if any(name.casefold() in names for names in groups_after(rest, "AS")):
                 found.append(f"a generated column of {table.name} is made from {name}; drop it first")
             if _has_collation(sql, name):
                 found.append(
@@ -128,12 +137,15 @@ class SQLiteCatalog(Catalog):
             found.append(f"the full-text table {other} reads {table.name}; drop it first")
         elif kind == "trigger" and owner.casefold() == table.name.casefold():
             if _fires_on_update(sql, name):
-                found.append(f"the trigger {other} fires for each rewritten row; drop it first")
-            elif self.mentions(sql, name):
+                found.append(
+                    f"the trigger {other} fires for each rewritten row; drop it first, "
+                    "or let it be UPDATE OF other columns"
+                )
+            elif self.mentions(rest, name):
                 found.append(f"the trigger {other} uses {name}; drop it first, or have it leave {name} out")
-        elif kind == "trigger" and self.mentions(sql, table.name, name):
+        elif kind == "trigger" and self.mentions(rest, table.name, name):
             found.append(f"the trigger {other} uses {table.name}.{name}; drop it first")
-        elif kind == "view" and self.mentions(sql, table.name) and (self.mentions(sql, name) or "*" in sql):
+        elif kind == "view" and self.mentions(sql, table.name) and (self.mentions(rest, name) or "*" in sql):
             found.append(f"the view {other} reads {name} and would show compressed bytes; drop it first")
         return found
 

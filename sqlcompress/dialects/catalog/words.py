@@ -72,3 +72,33 @@ def groups_after(sql: str, keyword: str) -> Iterator[set[str]]:
         elif seen_keyword and piece == "(" and not quoted:
             depth = 1
         seen_keyword = not quoted and piece.casefold() == keyword.casefold()
+
+
+# What may stand before a whole operand of IS; after any other word or sign it would be part of a larger one.
+_BEFORE_OPERAND = frozenset({"(", ",", "and", "or", "xor", "not", "when", "then", "else", "where", "if"})
+
+
+def without_null_tests(sql: str | None, name: str) -> str:
+    """``sql`` without each ``name IS NULL`` and ``name IS NOT NULL``: they mean the same on bytes.
+
+    Strings and comments are left out; what remains is for :func:`mentions`, not for a server.
+    """
+    pieces = list(tokens(sql or ""))
+    words = ["" if quoted else piece.casefold() for piece, quoted in pieces]
+    kept: list[str] = []
+    at = 0
+    while at < len(pieces):
+        piece, quoted = pieces[at]
+        length = 4 if words[at + 2 : at + 3] == ["not"] else 3
+        tested = words[at + 1 : at + 2] == ["is"] and words[at + length - 1 : at + length] == ["null"]
+        before = at
+        while before >= 2 and words[before - 1] == ".":
+            before -= 2
+        whole = before == 0 or words[before - 1] in _BEFORE_OPERAND
+        if piece.casefold() == name.casefold() and tested and whole:
+            at += length
+            continue
+        escaped = piece.replace('"', '""')
+        kept.append(f'"{escaped}"' if quoted else piece)
+        at += 1
+    return " ".join(kept)
