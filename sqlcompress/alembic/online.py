@@ -12,6 +12,7 @@ from sqlcompress.alembic.places import batching_of, bind_of, places, read_only
 from sqlcompress.alembic.stamped import refuse_autocommit, with_its_stamp
 from sqlcompress.dialects.alter import alteration_of
 from sqlcompress.jobs.column import compress_column, decompress_column
+from sqlcompress.jobs.marks import forget_mark
 from sqlcompress.jobs.preflight import check_compress, check_decompress
 from sqlcompress.jobs.shadow import compress_shadow, decompress_shadow
 from sqlcompress.types import CompressedBinary, CompressedJSON, CompressedText
@@ -29,11 +30,12 @@ def compress_online(operations: Operations, op: CompressColumnOp) -> None:
     """Compress the column of ``op``."""
     connection = bind_of(operations)
     type_: Compressed[Any] = op.type_  # type: ignore[assignment]  # the operation has checked it
+    strategy = _strategy(op.strategy, type_, connection)
     with read_only(connection):
         table, _ = check_compress(
-            connection, op.table_name, op.column_name, type_, schema=op.schema, strategy=op.strategy
+            connection, op.table_name, op.column_name, type_, schema=op.schema, strategy=strategy
         )
-    atomic = op.strategy == "atomic"
+    atomic = strategy == "atomic"
     if atomic:
         refuse_autocommit(connection)
     with (
@@ -47,6 +49,8 @@ def compress_online(operations: Operations, op: CompressColumnOp) -> None:
             )
         else:
             log.result = compress_column(ddl, rows, table, op.column_name, type_, batching, atomic=atomic)
+        if strategy != "rewrite" and isinstance(type_, CompressedBinary):
+            forget_mark(ddl, table, op.column_name)
     if atomic and isinstance(type_, CompressedBinary):
         with_its_stamp(operations, f"{table}.{op.column_name}")
 
@@ -55,6 +59,7 @@ def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
     """Decompress the column of ``op``."""
     connection = bind_of(operations)
     existing: Compressed[Any] = op.existing_type or _reading(op.type_, connection)  # type: ignore[assignment]
+    strategy = _strategy(op.strategy, existing, connection)
     with read_only(connection):
         table, _ = check_decompress(
             connection,
@@ -63,9 +68,9 @@ def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
             op.type_,
             existing,
             schema=op.schema,
-            strategy=op.strategy,
+            strategy=strategy,
         )
-    atomic = op.strategy == "atomic"
+    atomic = strategy == "atomic"
     if atomic:
         refuse_autocommit(connection)
     with (
@@ -81,10 +86,20 @@ def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
             log.result = decompress_column(
                 ddl, rows, table, op.column_name, op.type_, existing, batching, atomic=atomic
             )
+        if strategy != "rewrite" and isinstance(existing, CompressedBinary):
+            forget_mark(ddl, table, op.column_name)
     # Where no type changes, plain text that looks like a legacy format would be decoded again, too.
     text_is_unclear = bool(existing.legacy) and not alteration_of(connection.dialect).changes_type
     if atomic and (isinstance(existing, CompressedBinary) or text_is_unclear):
         with_its_stamp(operations, f"{table}.{op.column_name}")
+
+
+def _strategy(strategy: str, type_: Compressed[Any], connection: Connection) -> str:
+    """The strategy; where nothing tells a table from another of its name, binary rows go with their stamp."""
+    is_told = alteration_of(connection.dialect).changes_type
+    return (
+        strategy if strategy != "rewrite" or is_told or not isinstance(type_, CompressedBinary) else "atomic"
+    )
 
 
 def _reading(type_: TypeEngine[Any], connection: Connection) -> TypeEngine[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import DBAPIError
@@ -11,6 +12,7 @@ from sqlcompress.dialects.alter import TargetType, alteration_of
 from sqlcompress.dialects.catalog import catalog_of
 from sqlcompress.dialects.rows import rows_of
 from sqlcompress.errors import MigrationFailedError
+from sqlcompress.jobs.binary import compress_binary, decompress_binary, refuse_where
 from sqlcompress.jobs.conversions import Compress, Decompress
 from sqlcompress.jobs.keys import key_of
 from sqlcompress.jobs.leftovers import end_begun_shadow, end_other_direction
@@ -90,14 +92,21 @@ def compress_column(
         batching: How rows are rewritten.
         atomic: All in the open transaction of ``connection``.
     """
+    in_steps = isinstance(type_, CompressedBinary) and not atomic
+    if in_steps:
+        refuse_where(table, column, batching)
     end_begun_shadow(connection, table, column, atomic=atomic)
     alteration = alteration_of(connection.dialect)
     described = catalog_of(connection).column(table, column)
     with alteration.strictly(connection):
         for statement in alteration.to_binary(connection, table, described):
             connection.exec_driver_sql(statement)
-    convert = Compress(type_, each_once=isinstance(type_, CompressedBinary))
-    result = rewrite_column(rows_bind, table, column, convert, batching, atomic=atomic)
+    if in_steps:
+        in_batches = partial(rewrite_column, rows_bind, table, column, batching=batching)
+        result = compress_binary(connection, rows_bind, table, column, type_, batching, in_batches)
+    else:
+        convert = Compress(type_, each_once=isinstance(type_, CompressedBinary))
+        result = rewrite_column(rows_bind, table, column, convert, batching, atomic=atomic)
     end_other_direction(connection, table, column, to_compressed=True, atomic=atomic)
     return result
 
@@ -130,7 +139,13 @@ def decompress_column(
     if described.kind == "binary" or not alteration.changes_type:
         # A pass that finds nothing may never come while an application goes on compressing.
         passes = _PASSES if changes else None
-        result = rewrite_column(rows_bind, table, column, convert, batching, atomic=atomic, passes=passes)
+        if is_binary and not atomic:
+            in_batches = partial(rewrite_column, rows_bind, table, column, batching=batching, passes=passes)
+            result = decompress_binary(
+                connection, rows_bind, table, column, existing_type, batching, in_batches
+            )
+        else:
+            result = rewrite_column(rows_bind, table, column, convert, batching, atomic=atomic, passes=passes)
     try:
         with alteration.strictly(connection):
             for statement in statements:
@@ -139,7 +154,7 @@ def decompress_column(
         if error.connection_invalidated:
             raise
         # A frame is not valid UTF-8, so the server refuses the type change as long as there is one.
-        if not changes or not alteration.refuses_the_values(error):
+        if is_binary or not changes or not alteration.refuses_the_values(error):
             raise _refused(table, column, target, alteration, error) from error
         described = catalog_of(connection).column(table, column)
         statements = alteration.to_plain(connection, table, described, target)

@@ -11,6 +11,7 @@ from sqlcompress.dialects.names import PREFIX
 from sqlcompress.dialects.rows import rows_of
 from sqlcompress.errors import DecodeError, MigrationBlockedError
 from sqlcompress.jobs.keys import key_of
+from sqlcompress.jobs.marks import is_marked, refuse_half_done
 from sqlcompress.jobs.pages import PageSize, pages
 from sqlcompress.types import CompressedBinary
 
@@ -49,7 +50,9 @@ def check_compress(
     is_binary = isinstance(type_, CompressedBinary)
     if is_binary and described.kind in {"text", "json"}:
         blockers.append(f"the column {column} holds text; use CompressedText or CompressedJSON")
-    blockers += _binary_needs_atomic(type_, strategy=strategy)
+    blockers += _legacy_needs_atomic(type_, strategy=strategy)
+    if is_binary and strategy != "rewrite":
+        refuse_half_done(connection, found, column, "framed")
     _raise(found, column, blockers)
     return found, described
 
@@ -73,7 +76,7 @@ def check_decompress(
     alteration = alteration_of(connection.dialect)
     target = TargetType(type_, connection.dialect)
     blockers += alteration.target_blockers(target)
-    blockers += _binary_needs_atomic(existing_type, strategy=strategy)
+    blockers += _legacy_needs_atomic(existing_type, strategy=strategy)
     if existing_type.legacy and strategy != "atomic":
         blockers.append(
             "a plain text can look like a legacy format, so that a second run would decode it once more; "
@@ -89,7 +92,10 @@ def check_decompress(
                 "later revision"
             )
     _raise(found, column, blockers)
-    if described.kind == "binary" or not alteration.changes_type:
+    if strategy != "rewrite" and is_binary:
+        refuse_half_done(connection, found, column, "plain")
+    is_done = is_binary and is_marked(connection, found, column, "plain")
+    if not is_done and (described.kind == "binary" or not alteration.changes_type):
         blockers += _misfits(connection, found, described, existing_type, target)
     _raise(found, column, blockers)
     return found, described
@@ -113,12 +119,14 @@ def _common(
     return found, described, blockers
 
 
-def _binary_needs_atomic(type_: Compressed[Any], *, strategy: str) -> list[str]:
+def _legacy_needs_atomic(type_: Compressed[Any], *, strategy: str) -> list[str]:
     if not isinstance(type_, CompressedBinary) or strategy != "rewrite":
         return []
+    if not type_.legacy:
+        return []
     sentence = (
-        "a binary value may begin like a frame without being one, so that a second run could not tell what "
-        'is done; use strategy="shadow", or strategy="atomic", which converts all rows in one transaction'
+        "a plain binary value may begin like a legacy format, so that a second run could not tell what is "
+        'done; leave legacy= out, or use strategy="atomic", which converts all rows in one transaction'
     )
     return [sentence]
 
