@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import Engine, event
 
 if TYPE_CHECKING:
+    from sqlalchemy import URL
+
     from tests.integration.alembic_project import Project
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +37,7 @@ class Point(NamedTuple):
 class Migrations:
     """Runs upgrades and downgrades in child processes; one process imports everything and forks."""
 
-    def __init__(self, project: Project, upto: str, downto: str) -> None:
+    def __init__(self, project: Project, upto: str, downto: str, url: URL | None = None) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.integration.interrupted"],
             stdin=subprocess.PIPE,
@@ -44,7 +46,7 @@ class Migrations:
             cwd=ROOT,
         )
         self._settings = {
-            "url": project.url.render_as_string(hide_password=False),
+            "url": (url or project.url).render_as_string(hide_password=False),
             "folder": str(project.folder),
             "trace": str(project.folder / "trace.json"),
             "up": upto,

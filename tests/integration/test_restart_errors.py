@@ -69,40 +69,58 @@ def sent_by_a_terminal(connection):
 
 ROWS = r"UPDATE \S*\bt\W"
 POINTS = [("ALTER TABLE", 0), ("ALTER TABLE", 1), (ROWS, 0), (ROWS, 3), ("UPDATE alembic", 0)]
+SHADOW_POINTS = [
+    ("ALTER TABLE", 0),
+    (ROWS, 1),
+    ("ALTER TABLE .* RENAME|ALTER TABLE .* CHANGE", 0),
+    ("DROP T", 4),
+]
+
+
+def columns_of(strategy):
+    return "d" if strategy == "shadow" else "dj"
 
 
 @pytest.mark.databases("postgresql", "mariadb", "mysql")
-@pytest.mark.parametrize("strategy", ["rewrite", "atomic"])
+@pytest.mark.parametrize("strategy", ["rewrite", "atomic", "shadow"])
 def test_the_server_ends_the_connection(engine, database_url, tmp_path, strategy):
-    rows = make(engine)
-    project = project_of(tmp_path, database_url, strategy)
+    rows = make(engine, strategy)
+    project = project_of(tmp_path, database_url, strategy, columns=columns_of(strategy))
+    if strategy == "shadow":
+        # From here on the columns stand where a shadow migration leaves them.
+        project.upgrade()
+        project.downgrade("1")
     before = state(engine)
-    for begins, after in POINTS:
+    for begins, after in SHADOW_POINTS if strategy == "shadow" else POINTS:
         for move, still in ((project.upgrade, "1"), (lambda: project.downgrade("1"), "2")):
             error = interrupted(move, begins, after, killing(engine), DBAPIError)
             assert error.connection_invalidated, (begins, after, still)
             assert version(engine) == still
             move()
             if still == "1":
-                assert compressed_rows(engine) == rows
+                assert compressed_rows(engine, columns_of(strategy)) == rows
         assert plain_rows(engine) == rows
         assert state(engine) == before
 
 
-@pytest.mark.parametrize("strategy", ["rewrite", "atomic"])
+@pytest.mark.parametrize("strategy", ["rewrite", "atomic", "shadow"])
 def test_ctrl_c(engine, database_url, tmp_path, strategy):
-    rows = make(engine)
-    project = project_of(tmp_path, database_url, strategy)
+    rows = make(engine, strategy)
+    project = project_of(tmp_path, database_url, strategy, columns=columns_of(strategy))
+    if strategy == "shadow":
+        # From here on the columns stand where a shadow migration leaves them.
+        project.upgrade()
+        project.downgrade("1")
     before = state(engine)
-    for begins, after in POINTS:
-        if begins.startswith("ALTER") and engine.dialect.name == "sqlite":
+    for begins, after in SHADOW_POINTS if strategy == "shadow" else POINTS:
+        if begins == "ALTER TABLE" and engine.dialect.name == "sqlite":
             continue
         for move, still in ((project.upgrade, "1"), (lambda: project.downgrade("1"), "2")):
             interrupted(move, begins, after, pressed, KeyboardInterrupt)
             assert version(engine) == still
             move()
             if still == "1":
-                assert compressed_rows(engine) == rows
+                assert compressed_rows(engine, columns_of(strategy)) == rows
         assert plain_rows(engine) == rows
         assert state(engine) == before
 
