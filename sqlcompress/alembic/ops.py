@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from alembic.operations.base import Operations
 
+from sqlcompress.alembic.batch import register as register_in_batch
 from sqlcompress.alembic.kept import DropCompressedOriginalOp, drop_kept
 from sqlcompress.alembic.online import compress_online, decompress_online
 from sqlcompress.alembic.recompress import RecompressColumnOp, recompress
@@ -258,6 +259,7 @@ def register() -> None:
     ):
         Operations.register_operation(op.name)(op)
         Operations.implementation_for(op)(run)
+    register_in_batch()
 
 
 register()
