@@ -1,4 +1,4 @@
-"""The operations inside ``with op.batch_alter_table(…) as batch``: before the copy of the table, not in it."""
+"""The operations inside ``with op.batch_alter_table(…) as batch``: before its steps, not among them."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class InBatch:
         if block.batch:
             sentence = (
                 f"{name}() of {block.table_name}.{column_name} comes after other steps of its "
-                "batch_alter_table block, which Alembic runs at the end of the block: put it first in the block, or after the "
-                f"block as op.{name}({block.table_name!r}, {column_name!r}, …)"
+                "batch_alter_table block, which Alembic runs at the end of the block: put it first in the "
+                f"block, or after the block as op.{name}({block.table_name!r}, {column_name!r}, …)"
             )
             raise MigrationBlockedError(sentence, (sentence,))
         outer: Operations = block.operations
