@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import JSON
 from sqlalchemy.types import LargeBinary, _Binary
 
+from sqlcompress.alembic.dry_run import show_plan
 from sqlcompress.alembic.log import Logged
 from sqlcompress.alembic.places import batching_of, bind_of, places, read_only
 from sqlcompress.alembic.stamped import refuse_autocommit, with_its_stamp
 from sqlcompress.dialects.alter import alteration_of
 from sqlcompress.jobs.column import compress_column, decompress_column
 from sqlcompress.jobs.marks import forget_mark
+from sqlcompress.jobs.plan import plan_compress, plan_decompress
 from sqlcompress.jobs.preflight import check_compress, check_decompress
 from sqlcompress.jobs.shadow import compress_shadow, decompress_shadow
 from sqlcompress.types import CompressedBinary, CompressedJSON, CompressedText
@@ -31,9 +34,19 @@ def compress_online(operations: Operations, op: CompressColumnOp) -> None:
     connection = bind_of(operations)
     type_: Compressed[Any] = op.type_  # type: ignore[assignment]  # the operation has checked it
     strategy = _strategy(op.strategy, type_, connection)
+    if op.dry_run:
+        plan = partial(plan_compress, drop_original=op.drop_original, existing_type=op.existing_type)
+        show_plan(operations, op, lambda: plan(connection, *_named(op), type_, **_how(op)))
+        return
     with read_only(connection):
         table, _ = check_compress(
-            connection, op.table_name, op.column_name, type_, schema=op.schema, strategy=strategy
+            connection,
+            op.table_name,
+            op.column_name,
+            type_,
+            schema=op.schema,
+            strategy=strategy,
+            existing_type=op.existing_type,
         )
     atomic = strategy == "atomic"
     if atomic:
@@ -59,6 +72,10 @@ def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
     """Decompress the column of ``op``."""
     connection = bind_of(operations)
     existing: Compressed[Any] = op.existing_type or _reading(op.type_, connection)  # type: ignore[assignment]
+    if op.dry_run:
+        plan = partial(plan_decompress, drop_original=op.drop_original)
+        show_plan(operations, op, lambda: plan(connection, *_named(op), op.type_, existing, **_how(op)))
+        return
     strategy = _strategy(op.strategy, existing, connection)
     with read_only(connection):
         table, _ = check_decompress(
@@ -100,6 +117,14 @@ def _strategy(strategy: str, type_: Compressed[Any], connection: Connection) -> 
     return (
         strategy if strategy != "rewrite" or is_told or not isinstance(type_, CompressedBinary) else "atomic"
     )
+
+
+def _named(op: CompressColumnOp | DecompressColumnOp) -> tuple[str, str]:
+    return op.table_name, op.column_name
+
+
+def _how(op: CompressColumnOp | DecompressColumnOp) -> dict[str, Any]:
+    return {"schema": op.schema, "strategy": op.strategy, "batching": batching_of(op, None)}
 
 
 def _reading(type_: TypeEngine[Any], connection: Connection) -> TypeEngine[Any]:

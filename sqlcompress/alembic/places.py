@@ -79,7 +79,7 @@ def places(
     block.__exit__(None, None, None)
 
 
-def batching_of(op: ColumnOp, progress: Callable[[Progress], None]) -> Batching:
+def batching_of(op: ColumnOp, progress: Callable[[Progress], None] | None) -> Batching:
     """How the rows of ``op`` are rewritten."""
     return Batching(
         op.batch_rows,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sqlcompress.alembic.dry_run import show_plan
 from sqlcompress.alembic.log import Logged
 from sqlcompress.alembic.places import batching_of, bind_of, places, read_only
 from sqlcompress.alembic.settings import ColumnOp
 from sqlcompress.compressed import Compressed
 from sqlcompress.errors import MigrationBlockedError
+from sqlcompress.jobs.plan import plan_recompress
 from sqlcompress.jobs.recompress import check_recompress, recompress_column
 
 if TYPE_CHECKING:
@@ -128,6 +130,22 @@ def recompress(operations: Operations, op: RecompressColumnOp) -> None:
     connection = bind_of(operations)
     type_: Compressed[Any] = op.type_  # type: ignore[assignment]  # the operation has checked both
     existing: Compressed[Any] = op.existing_type or type_  # type: ignore[assignment]
+    if op.dry_run:
+        show_plan(
+            operations,
+            op,
+            lambda: plan_recompress(
+                connection,
+                op.table_name,
+                op.column_name,
+                type_,
+                existing,
+                schema=op.schema,
+                strategy=op.strategy,
+                batching=batching_of(op, None),
+            ),
+        )
+        return
     with read_only(connection):
         table = check_recompress(connection, op.table_name, op.column_name, type_, existing, schema=op.schema)
     atomic = op.strategy == "atomic"

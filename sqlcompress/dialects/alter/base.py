@@ -122,6 +122,16 @@ class Alteration:
         del error
         return False
 
+    def change_lock(self, connection: Connection, table: TableName, column: Column, statement: str) -> str:
+        """What a type change locks and for how long, in a sentence."""
+        del connection, table, column, statement
+        return "the table is locked while its type changes"
+
+    def table_bytes(self, connection: Connection, table: TableName) -> int | None:
+        """What the table takes on disk now, with its indexes; None where the database does not tell."""
+        del connection, table
+        return None
+
     def space_command(self, table: TableName) -> str:
         """What gives the space back to the file system."""
         del table

@@ -185,6 +185,28 @@ class MySQLAlteration(Alteration):
         original: Any = error.orig
         return bool(original.args) and original.args[0] in _REFUSED_VALUES
 
+    def change_lock(self, connection: Connection, table: TableName, column: Column, statement: str) -> str:
+        del connection
+        in_place = (
+            not getattr(self.dialect, "is_mariadb", False)
+            and column.type_sql.lower() == "longtext"
+            and column.charset in _UTF8
+            and "LONGBLOB" in statement
+        )
+        if in_place:
+            return (
+                f"the metadata lock of {table} for a moment: LONGTEXT in UTF-8 to LONGBLOB happens in place"
+            )
+        return f"the server copies {table}: readers go on, writers wait until it is done"
+
+    def table_bytes(self, connection: Connection, table: TableName) -> int | None:
+        found = connection.exec_driver_sql(
+            "SELECT data_length + index_length AS n FROM information_schema.tables"
+            " WHERE table_schema = %s AND table_name = %s",
+            (table.schema, table.name),
+        ).scalar()
+        return None if found is None else int(found)
+
     def space_command(self, table: TableName) -> str:
         return f"OPTIMIZE TABLE {table.quoted(self.dialect)}"
 
