@@ -36,7 +36,7 @@ def compress_online(operations: Operations, op: CompressColumnOp) -> None:
     strategy = _strategy(op.strategy, type_, connection)
     if op.dry_run:
         plan = partial(plan_compress, drop_original=op.drop_original, existing_type=op.existing_type)
-        show_plan(operations, op, lambda: plan(connection, *_named(op), type_, **_how(op)))
+        show_plan(operations, op, lambda: plan(connection, *_named(op), type_, **_how(op, strategy)))
         return
     with read_only(connection):
         table, _ = check_compress(
@@ -72,11 +72,13 @@ def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
     """Decompress the column of ``op``."""
     connection = bind_of(operations)
     existing: Compressed[Any] = op.existing_type or _reading(op.type_, connection)  # type: ignore[assignment]
+    strategy = _strategy(op.strategy, existing, connection)
     if op.dry_run:
         plan = partial(plan_decompress, drop_original=op.drop_original)
-        show_plan(operations, op, lambda: plan(connection, *_named(op), op.type_, existing, **_how(op)))
+        show_plan(
+            operations, op, lambda: plan(connection, *_named(op), op.type_, existing, **_how(op, strategy))
+        )
         return
-    strategy = _strategy(op.strategy, existing, connection)
     with read_only(connection):
         table, _ = check_decompress(
             connection,
@@ -123,8 +125,8 @@ def _named(op: CompressColumnOp | DecompressColumnOp) -> tuple[str, str]:
     return op.table_name, op.column_name
 
 
-def _how(op: CompressColumnOp | DecompressColumnOp) -> dict[str, Any]:
-    return {"schema": op.schema, "strategy": op.strategy, "batching": batching_of(op, None)}
+def _how(op: CompressColumnOp | DecompressColumnOp, strategy: str) -> dict[str, Any]:
+    return {"schema": op.schema, "strategy": strategy, "batching": batching_of(op, None)}
 
 
 def _reading(type_: TypeEngine[Any], connection: Connection) -> TypeEngine[Any]:
