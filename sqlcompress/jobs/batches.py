@@ -148,6 +148,7 @@ class Batches:
     def run(self, walk: Walk) -> None:
         """Take pages until the walk is done."""
         self.open()
+        turn = time.monotonic()
         try:
             while not walk.done:
                 with walk.lock:
@@ -163,6 +164,9 @@ class Batches:
                 self._finish(page, after)
                 if self._pause:
                     time.sleep(self._pause)
+                if time.monotonic() - turn > self._rows.turn_after_seconds and self._own_transactions:
+                    time.sleep(self._rows.turn_seconds)
+                    turn = time.monotonic()
                 if self._lag is not None:
                     self._lag.wait(lambda: walk.done)
         except BaseException:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from sqlcompress.dialects import database_of
@@ -63,6 +64,11 @@ class Rows(Sessions):
     lock: ClassVar[str] = " FOR UPDATE"
     #: How a plain value is stored by the application: text where the column keeps its declared type.
     plain_stored_as: ClassVar[StoredAs] = "binary"
+
+    #: Seconds of work after which other writers get a turn, and how long it is; for a database with one
+    #: writer at a time and no queue of those who wait.
+    turn_after_seconds: ClassVar[float] = inf
+    turn_seconds: ClassVar[float] = 0.0
 
     def __init__(
         self,

@@ -27,6 +27,11 @@ class SQLiteRows(Rows):
     lock: ClassVar[str] = ""
     plain_stored_as: ClassVar[StoredAs] = "text"
     writes_side_by_side: ClassVar[bool] = False
+    # Whoever finds the file locked asks again at last every 100 ms (SQLite's sqliteDefaultBusyCallback), and
+    # the moment between two batches is one: single rows waited for 20 to 40 s, which is "database is locked"
+    # to an application.
+    turn_after_seconds: ClassVar[float] = 1.0
+    turn_seconds: ClassVar[float] = 0.11
 
     def __init__(
         self,
