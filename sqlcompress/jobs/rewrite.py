@@ -18,12 +18,13 @@ from sqlcompress.jobs.keys import key_of
 from sqlcompress.jobs.lag import ReplicaLag
 from sqlcompress.jobs.pages import PageSize
 from sqlcompress.jobs.progress import current_callback
+from sqlcompress.jobs.shards import Shard, Span
 from sqlcompress.jobs.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlcompress.dialects.rows import KeyValue, Rows
+    from sqlcompress.dialects.rows import Rows
     from sqlcompress.jobs.conversions import Conversion
     from sqlcompress.jobs.progress import Progress
 
@@ -72,6 +73,7 @@ def rewrite(
     lag_seconds: Callable[[], float | None] | None = None,
     max_lag_seconds: float = 5.0,
     where: str | None = None,
+    shard: str | None = None,
     passes: int | None = None,
 ) -> RewriteResult:
     """Convert every value of a column, in batches that can be interrupted anywhere.
@@ -104,6 +106,9 @@ def rewrite(
         max_lag_seconds: The job waits while replicas are further behind, or it is not known how far. 5 s: a
             reader of a replica hardly notices, and a batch or two are applied within it.
         where: A condition in SQL, in the database's own words: only these rows are read.
+        shard: ``"k/n"``: only the k-th of n parts of the table, which other jobs with the same number rewrite
+            the others of. The first one divides the table by its key and writes the ranges into the table
+            ``sqlcompress_job``, where the last one takes them out. A part that failed is run again.
         passes: Passes at most, whatever is left then; None for as many as it takes, up to 20.
 
     Returns:
@@ -113,12 +118,7 @@ def rewrite(
         MigrationBlockedError: The table or column is not there, or no key can be walked by.
         MigrationFailedError: Rows could not be converted (all others were), or writers kept ahead.
     """
-    if not 1 <= batch_rows <= 10_000:
-        raise ValueError("batch_rows must be from 1 to 10,000")
-    if batch_bytes < 1:
-        raise ValueError("batch_bytes must be at least 1")
-    if where is not None and not where.strip():
-        raise ValueError("where is a condition in SQL, or None for all rows")
+    _check(batch_rows, batch_bytes, where)
     if isinstance(bind, Engine):
         with bind.connect() as connection:
             rows = _rows(connection, table, column, schema, target)
@@ -128,6 +128,15 @@ def rewrite(
         if own_transactions and began:
             bind.rollback()  # SQLAlchemy's own, that the questions to the catalogs have begun
     rows.todo = _both(convert.todo(rows), where, rows)
+    part = None
+    span: Span | None = Span(None, None)
+    if shard is not None:
+        part = Shard(shard, rows, type(convert).__name__, where)
+        if not isinstance(bind, Engine) or not own_transactions or getattr(convert, "each_once", False):
+            raise ValueError(
+                "shard= is for a job on an engine, which commits, and whose rows tell they are done"
+            )
+        span = part.span(bind)
     tally = Tally(str(rows.table), column, progress or current_callback())
     lag = None if lag_seconds is None else ReplicaLag(lag_seconds, max_lag_seconds, tally.waiting)
     size = PageSize(batch_rows, batch_bytes, rows.statement_bytes)
@@ -141,7 +150,9 @@ def rewrite(
     if own_transactions and isinstance(bind, Connection):
         lent.enter_context(rows.lent(bind))
     with lent:
-        done = _run(batches, rows, tally, convert, passes, own_transactions=own_transactions)
+        done = _run(batches, rows, tally, convert, span, passes, own_transactions=own_transactions)
+    if part is not None and isinstance(bind, Engine) and not tally.rows_failed:
+        part.finish(bind)
     tally.finish()
     if tally.rows_failed:
         raise MigrationFailedError(tally.failure_message(), tuple(tally.failures))
@@ -150,21 +161,33 @@ def rewrite(
     )
 
 
+def _check(batch_rows: int, batch_bytes: int, where: str | None) -> None:
+    if not 1 <= batch_rows <= 10_000:
+        raise ValueError("batch_rows must be from 1 to 10,000")
+    if batch_bytes < 1:
+        raise ValueError("batch_bytes must be at least 1")
+    if where is not None and not where.strip():
+        raise ValueError("where is a condition in SQL, or None for all rows")
+
+
 def _run(
     batches: list[Batches],
     rows: Rows,
     tally: Tally,
     convert: Conversion,
+    span: Span | None,
     passes: int | None,
     *,
     own_transactions: bool,
 ) -> int:
     try:
         batches[0].open()
+        if span is None:
+            return 0
         tally.rows_total = batches[0].count()
         if not own_transactions:
             return _inside(batches, rows)
-        done = _passes(batches, rows, tally, once=convert.one_pass, at_most=passes)
+        done = _passes(batches, rows, tally, span, once=convert.one_pass, at_most=passes)
         batches[0].settle()
         return done
     finally:
@@ -213,16 +236,19 @@ def _workers(bind: Engine | Connection, rows: Rows, workers: int) -> int:
 def _inside(batches: list[Batches], rows: Rows) -> int:
     """One pass in the caller's transaction: nobody else can write, so there is no end to chase."""
     with rows.surrounded(batches[0].open()):
-        _one_pass(batches, Walk(None))
+        _one_pass(batches, Walk(Span(None, None)))
     return 1
 
 
-def _passes(batches: list[Batches], rows: Rows, tally: Tally, *, once: bool, at_most: int | None) -> int:
+def _passes(
+    batches: list[Batches], rows: Rows, tally: Tally, span: Span, *, once: bool, at_most: int | None
+) -> int:
     for number in range(1, (at_most or MAX_PASSES) + 1):
         written_before = tally.begin_pass()
-        upto = batches[0].largest()
+        # Without an end a pass would chase whoever appends rows.
+        upto = batches[0].largest() if span.upto is None else span.upto
         if upto is not None:
-            _one_pass(batches, Walk(upto))
+            _one_pass(batches, Walk(Span(span.after, upto)))
         if once or tally.rows_written == written_before:
             return number
     if at_most is not None:
@@ -236,10 +262,9 @@ def _passes(batches: list[Batches], rows: Rows, tally: Tally, *, once: bool, at_
 class Walk:
     """Where the pass is. The next page is taken under the lock, by whichever worker comes first."""
 
-    def __init__(self, upto: KeyValue | None) -> None:
+    def __init__(self, span: Span) -> None:
         self.lock = threading.Lock()
-        self.after: KeyValue | None = None
-        self.upto = upto
+        self.after, self.upto = span
         self.done = False
 
 
