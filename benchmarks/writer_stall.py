@@ -2,7 +2,7 @@
 
     python benchmarks/writer_stall.py postgresql+psycopg://user:password@host/scratch
 
-A process of its own changes and adds single rows back to back, each in a transaction, and notes how long
+Processes of their own change and add single rows back to back, each in a transaction, and note how long
 every write took from the first try to the commit. Tables ``sqlcompress_stall*`` in the database of the URL
 are dropped and made again. Compare within one run: milliseconds depend on what else the machine does.
 """
@@ -48,13 +48,13 @@ STRATEGIES = ["idle", "by hand", "rewrite", "shadow"]
 SETTLED_SECONDS = 2.0
 
 
-def write_back_to_back(url: str, rows: int, documents_of_rows: list[bytes], pipe: Pipe) -> None:
+def write_back_to_back(url: str, rows: int, documents_of_rows: list[bytes], number: int, pipe: Pipe) -> None:
     """The application: writes until it is told to stop, then sends (begun, ended) of each write."""
     engine = create_engine(url)
     frames = [CompressedText().to_stored(document) for document in documents_of_rows]
-    dice = random.Random(1)  # noqa: S311
+    dice = random.Random(number)  # noqa: S311
     writes_frames = False
-    next_id = rows
+    next_id = rows + number * 10_000_000
     noted = []
     with engine.connect() as connection:
         pipe.send("ready")
@@ -203,17 +203,27 @@ def migrate(engine: Engine, strategy: str, phases: Phases, batching: Batching) -
 
 
 def measure(
-    engine: Engine, rows: int, values: list[bytes], work: Callable[[Engine, Phases], None]
+    engine: Engine, rows: int, values: list[bytes], work: Callable[[Engine, Phases], None], writers: int
 ) -> tuple[Phases, list[tuple[float, float]]]:
     """The phases of one migration of fresh rows, and the writes meanwhile."""
     fresh(engine)
     url = engine.url.render_as_string(hide_password=False)
     context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe()
-    writer = context.Process(target=write_back_to_back, args=(url, rows, values, there), daemon=True)
-    writer.start()
-    here.recv()
-    phases = Phases(deploy=lambda: here.send("deploy"))
+    pipes = []
+    processes = []
+    for number in range(writers):
+        here, there = context.Pipe()
+        arguments = (url, rows, values, number, there)
+        processes.append(context.Process(target=write_back_to_back, args=arguments, daemon=True))
+        processes[-1].start()
+        here.recv()
+        pipes.append(here)
+
+    def tell(what: str) -> None:
+        for pipe in pipes:
+            pipe.send(what)
+
+    phases = Phases(deploy=lambda: tell("deploy"))
     # The warm-up belongs to no strategy.
     phases.begin("before")
     time.sleep(SETTLED_SECONDS)
@@ -221,9 +231,10 @@ def measure(
     phases.watch(watched)
     work(watched, phases)
     watched.dispose()
-    here.send("stop")
-    noted = here.recv()
-    writer.join()
+    tell("stop")
+    noted = [write for pipe in pipes for write in pipe.recv()]
+    for process in processes:
+        process.join()
     return phases, noted
 
 
@@ -251,6 +262,7 @@ def main() -> None:
     parser.add_argument("url")
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES)
+    parser.add_argument("--writers", type=int, default=1)
     parser.add_argument("--batch-rows", type=int, default=Batching().batch_rows)
     parser.add_argument("--pause-seconds", type=float, default=Batching().pause_seconds)
     parser.add_argument("--workers", type=int, default=Batching().workers)
@@ -279,7 +291,10 @@ def main() -> None:
         )
 
     for strategy in arguments.strategies:
-        show(strategy, *measure(engine, arguments.rows, values[:2000], work(strategy)))
+        show(
+            strategy,
+            *measure(engine, arguments.rows, values[:2000], work(strategy), arguments.writers),
+        )
     with engine.begin() as connection:
         for table in (SOURCE, TABLE):
             connection.execute(text(f"DROP TABLE IF EXISTS {table}"))
