@@ -21,8 +21,9 @@ _CONSTANT = r"(?P<value>E?'(?:[^']|'')*'|NULL)::(?P<type>text|character varying|
 _POSTGRESQL_TEXT = re.compile(_CONSTANT)
 _POSTGRESQL_BYTES = re.compile(rf"convert_to\(\(?{_CONSTANT}(?:\)::text)?, 'UTF8'::name\)")
 
-# MySQL prints the quotes of a constant inside an expression with backslashes.
-_INTRODUCED = re.compile(r"\(_utf8mb4\\?'(?P<value>[^'\\]*)\\?'\)")
+# MySQL prints the quotes of a constant inside an expression with backslashes, and what is not ASCII as other
+# characters than it is (9.7: its UTF-8 bytes taken for latin1).
+_INTRODUCED = re.compile(r"\(_utf8mb4\\?'(?P<value>[ -&(-\[\]-~]*)\\?'\)")
 _QUOTED = re.compile(r"'(?P<value>(?:[^']|'')*)'", re.DOTALL)
 _HEX = re.compile(r"\(?(?:0x(?P<digits>(?:[0-9a-fA-F]{2})+)|X\\?'\\?')\)?", re.IGNORECASE)
 
@@ -59,7 +60,10 @@ class PostgreSQLDefault:
             return None
         # A bare constant becomes one of the column's own type; a bare NULL would drop the default.
         value = self._match["value"]
-        return f"NULL::{type_sql.split(' COLLATE', maxsplit=1)[0]}" if value == "NULL" else value
+        if value != "NULL":
+            return value
+        # A length would be printed as part of the default.
+        return f"NULL::{re.split(' COLLATE|[(]', type_sql, maxsplit=1)[0]}"
 
 
 class MySQLDefault:
@@ -82,6 +86,9 @@ class MySQLDefault:
             return None
         if self._column.kind == "binary":
             return self._read_bytes(default)
+        if "?" in default:
+            # The catalog is in utf8mb3 and shows one for each character that it does not have.
+            return None
         if introduced := _INTRODUCED.fullmatch(default):
             # On the way back a VARCHAR gets a literal, so this form must not be taken from one.
             is_long = self._column.kind == "json" or self._column.type_sql.lower().endswith("text")

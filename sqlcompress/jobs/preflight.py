@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlcompress.dialects.alter import TargetType, alteration_of
 from sqlcompress.dialects.catalog import catalog_of
-from sqlcompress.dialects.names import PREFIX
+from sqlcompress.dialects.names import PREFIX, kept_name
 from sqlcompress.dialects.rows import rows_of
 from sqlcompress.errors import DecodeError, MigrationBlockedError
 from sqlcompress.jobs.keys import key_of
+from sqlcompress.jobs.leftovers import column_or_none
 from sqlcompress.jobs.marks import is_marked, refuse_half_done
 from sqlcompress.jobs.pages import PageSize, pages
+from sqlcompress.jobs.shadow import shadow_blockers
 from sqlcompress.types import CompressedBinary
 
 if TYPE_CHECKING:
@@ -35,13 +37,25 @@ def check_compress(
     *,
     schema: str | None,
     strategy: str,
+    existing_type: TypeEngine[Any] | None = None,
 ) -> tuple[TableName, Column]:
     """The table and column to compress.
+
+    Args:
+        connection: A connection to the database.
+        table: The table.
+        column: The column.
+        type_: The compressed type.
+        schema: The table's schema.
+        strategy: ``"rewrite"``, ``"shadow"`` or ``"atomic"``.
+        existing_type: The plain type that the way back names; a collation of its own is kept by it.
 
     Raises:
         MigrationBlockedError: Something would be lost, changed or broken; each thing is named.
     """
-    found, described, blockers = _common(connection, table, column, schema, compress=True)
+    found, described, blockers = _common(
+        connection, table, column, schema, compress=True, strategy=strategy, plain=existing_type
+    )
     if described.kind == "other":
         blockers.append(
             f"the column {column} is {described.type_sql or 'of no type'}; "
@@ -72,7 +86,9 @@ def check_decompress(
     Raises:
         MigrationBlockedError: Something would be lost, changed or broken; each thing is named.
     """
-    found, described, blockers = _common(connection, table, column, schema, compress=False)
+    found, described, blockers = _common(
+        connection, table, column, schema, compress=False, strategy=strategy, plain=type_
+    )
     alteration = alteration_of(connection.dialect)
     target = TargetType(type_, connection.dialect)
     blockers += alteration.target_blockers(target)
@@ -102,21 +118,36 @@ def check_decompress(
 
 
 def _common(
-    connection: Connection, table: str, column: str, schema: str | None, *, compress: bool
+    connection: Connection,
+    table: str,
+    column: str,
+    schema: str | None,
+    *,
+    compress: bool,
+    strategy: str,
+    plain: TypeEngine[Any] | None,
 ) -> tuple[TableName, Column, list[str]]:
-    catalog = catalog_of(connection)
+    catalog = catalog_of(connection, renames=strategy == "shadow")
     found = catalog.table(table, schema)
     described = catalog.column(found, column)
+    collation = getattr(plain, "collation", None)
     blockers = [
         sentence
-        for sentence in catalog.blockers(found, described, compress=compress)
+        for sentence in catalog.blockers(found, described, compress=compress, collation=collation)
         if not _OURS.search(sentence)
     ]
     try:
         key_of(connection, table, column, schema=schema)
     except MigrationBlockedError as error:
         blockers += error.blockers
-    return found, described, blockers
+    if strategy == "shadow":
+        is_swapped = any(
+            column_or_none(catalog, found, kept_name(column, compressed=compressed)) is not None
+            for compressed in (False, True)
+        )
+        if not is_swapped:
+            blockers += shadow_blockers(connection, found, column)
+    return found, described, list(dict.fromkeys(blockers))
 
 
 def _legacy_needs_atomic(type_: Compressed[Any], *, strategy: str) -> list[str]:

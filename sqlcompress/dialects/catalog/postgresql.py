@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlcompress.dialects.carry import PostgreSQLDefault
 from sqlcompress.dialects.catalog.base import Catalog, FoundKey, no_column, no_table
-from sqlcompress.dialects.catalog.words import tokens, without_null_tests
+from sqlcompress.dialects.catalog.words import tokens
 from sqlcompress.dialects.tables import Column, Key, KeyColumn, Kind, TableName
 from sqlcompress.errors import MigrationBlockedError
 
@@ -120,9 +120,9 @@ class PostgreSQLCatalog(Catalog):
                 )
             if column.collation is not None and column.collation != collation:
                 found.append(
-                    f"the column {column.name} has the collation {column.collation}, which the way back would "
-                    f'not find; name it: existing_type=sa.Text(collation="{column.collation}") here and type_= '
-                    "in the downgrade, or change the column to the default collation"
+                    f"the column {column.name} has the collation {column.collation}, which the way back "
+                    f'would not find; name it by existing_type=sa.Text(collation="{column.collation}") here '
+                    "and by type_= there, or change the column to the default collation"
                 )
         for part in (self._hidden, self._depending, self._firing, self._inherited, self._replicated):
             found += part(table, oid, column)
@@ -147,8 +147,11 @@ class PostgreSQLCatalog(Catalog):
     def _depending(self, table: TableName, oid: int, column: Column) -> Iterator[str]:
         del table
         is_carried = PostgreSQLDefault(column).is_carried
-        for what, kind, definition in self.query(
-            "SELECT DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid), d.classid::regclass::text,"
+        for what, is_default, definition in self.query(
+            "SELECT DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid),"
+            # What a generated column is made from is kept as a default, too: of the other column, or of this.
+            " a.attgenerated = '' AND EXISTS (SELECT 1 FROM pg_attrdef f WHERE f.adrelid = d.refobjid"
+            " AND f.adnum = d.refobjsubid AND f.oid = d.objid AND d.classid = 'pg_attrdef'::regclass),"
             " CASE d.classid WHEN 'pg_constraint'::regclass THEN pg_get_constraintdef(d.objid)"
             " WHEN 'pg_class'::regclass THEN pg_get_indexdef(d.objid) END"
             " FROM pg_depend d JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid"
@@ -163,28 +166,24 @@ class PostgreSQLCatalog(Catalog):
             oid,
             column.name,
         ):
-            if kind == "pg_attrdef" and is_carried:
+            if is_default and is_carried:
                 continue
             # The server makes these again within ALTER TABLE, and a test for NULL means the same on bytes.
-            if definition and not self._mentions_any(
-                without_null_tests(definition, column.name), column.name
-            ):
+            left = tokens(self.uses(definition, column.name))
+            if definition and all(piece != column.name for piece, _ in left):
                 continue
             advice = (
                 "it is no constant that could be brought back exactly: drop it and let the application set it"
-                if kind == "pg_attrdef"
+                if is_default
                 else "drop it first"
             )
             yield f"{what} depends on the column {column.name}; {advice}"
 
-    @staticmethod
-    def _mentions_any(sql: str, name: str) -> bool:
-        return any(piece == name for piece, _ in tokens(sql))
-
     def _firing(self, table: TableName, oid: int, column: Column) -> Iterator[str]:
         del table
         for name, fires, body, definition in self.query(
-            "SELECT t.tgname::text, (t.tgtype & 16) <> 0 AND t.tgattr = '', p.prosrc, pg_get_triggerdef(t.oid)"
+            "SELECT t.tgname::text, (t.tgtype & 16) <> 0 AND t.tgattr = '', p.prosrc,"
+            " pg_get_triggerdef(t.oid)"
             " FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid"
             " WHERE t.tgrelid = ?::bigint AND NOT t.tgisinternal AND t.tgenabled <> 'D'",
             oid,
@@ -192,10 +191,11 @@ class PostgreSQLCatalog(Catalog):
             knows = _JOB.search(_COMMENT.sub(" ", f"{body} {definition}"))
             if fires and not knows:
                 yield (
-                    f"the trigger {name} fires for each rewritten row; drop or disable it first, or let it ask "
-                    "IF current_setting('sqlcompress.job', true) IS DISTINCT FROM '1' THEN, which the job sets"
+                    f"the trigger {name} fires for each rewritten row; drop or disable it first, or let it "
+                    "ask IF current_setting('sqlcompress.job', true) IS DISTINCT FROM '1' THEN, which the "
+                    "job sets in its sessions"
                 )
-            elif self.mentions(without_null_tests(body, column.name), column.name):
+            elif self.mentions(self.uses(body, column.name), column.name):
                 yield f"the function of the trigger {name} uses {column.name}; change it first"
         for (name,) in self.query(
             "SELECT rulename::text FROM pg_rewrite WHERE ev_class = ?::bigint AND ev_type = '2'", oid

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from math import isqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from sqlcompress.dialects.rows.base import Change, KeyValue, Rows
 from sqlcompress.dialects.tables import Binds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy.engine import Connection
     from sqlalchemy.exc import DBAPIError
@@ -76,6 +79,16 @@ class MySQLRows(Rows):
             "SET time_zone = %s, @sqlcompress_job = %s, sql_mode = %s, lock_wait_timeout = %s", tuple(state)
         )
         connection.commit()
+
+    @contextmanager
+    def surrounded(self, connection: Connection) -> Iterator[None]:
+        connection.exec_driver_sql("SET @sqlcompress_job = 1")
+        try:
+            yield
+        finally:
+            # The connection may be lost; what ended the block says more.
+            with suppress(SQLAlchemyError):
+                connection.exec_driver_sql("SET @sqlcompress_job = NULL")
 
     def is_transient(self, error: DBAPIError) -> bool:
         original: Any = error.orig

@@ -82,7 +82,9 @@ class PostgreSQLRows(Rows):
         before = {name: connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in _OFF}
         for name in _OFF:
             connection.exec_driver_sql(f"SET LOCAL {name} = off")
+        connection.exec_driver_sql("SET LOCAL sqlcompress.job = '1'")
         yield
+        connection.exec_driver_sql("SET LOCAL sqlcompress.job = ''")
         # After an error the transaction is lost, and its settings with it.
         for name, value in before.items():
             connection.exec_driver_sql(f"SET LOCAL {name} = {value}")
