@@ -9,6 +9,8 @@ import click
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
+from sqlcompress.jobs.shards import MAX_SHARDS
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -34,6 +36,21 @@ def parse_url(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     except ModuleNotFoundError as error:
         raise click.BadParameter(f"the module {error.name} is not installed", ctx, param) from error
     return url
+
+
+def parse_shard(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Which part of a table, as an option's callback.
+
+    Raises:
+        click.BadParameter: It is not of the form ``"k/n"``.
+    """
+    number, slash, count = (value or "").partition("/")
+    if value is None:
+        return None
+    is_number = number.isdecimal() and count.isdecimal() and value.isascii()
+    if not slash or not is_number or not 1 <= int(number) <= int(count) <= MAX_SHARDS:
+        raise click.BadParameter(f"takes K/N, K from 1 to N and N up to {MAX_SHARDS:,}", ctx, param)
+    return value
 
 
 def json_option(function: Function) -> Function:

@@ -17,7 +17,7 @@ from sqlcompress.cli.column_type import column_type, column_type_options
 from sqlcompress.cli.console import BarReporter, LineReporter, reporter
 from sqlcompress.cli.errors import JobCommand
 from sqlcompress.cli.interrupts import terminated_as_interrupted
-from sqlcompress.cli.options import dry_run_option, json_option, parse_url
+from sqlcompress.cli.options import dry_run_option, json_option, parse_shard, parse_url
 from sqlcompress.jobs.conversions import Compress, Recompress
 from sqlcompress.jobs.figures import byte_size, ratio
 from sqlcompress.jobs.progress import Progress
@@ -51,6 +51,12 @@ _INTERRUPTED = 128 + signal.SIGINT
     "--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Connections side by side."
 )
 @click.option(
+    "--shard",
+    callback=parse_shard,
+    metavar="K/N",
+    help="Only part K of N; the others are run elsewhere, or later.",
+)
+@click.option(
     "--max-lag", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait while replicas lag more."
 )
 @click.option("--lag-query", metavar="SQL", help="Gives the lag in seconds, as one number.")
@@ -82,6 +88,7 @@ def rewrite(
     batch_bytes: int,
     pause: float,
     workers: int,
+    shard: str | None,
     max_lag: float | None,
     lag_query: str | None,
     replicas: tuple[URL, ...],
@@ -100,6 +107,8 @@ def rewrite(
         raise click.UsageError("--max-lag and --lag-query go together.")
     if replicas and lag_query is None:
         raise click.UsageError("--replica goes with --lag-query.")
+    if shard is not None and dry_run:
+        raise click.UsageError("--dry-run tells of the whole table: leave --shard out.")
     if where is not None and not where.strip():
         raise click.UsageError("--where takes a condition in SQL.")
     type_ = column_type(kind, codec, level, dictionary, min_size, legacy)
@@ -135,6 +144,7 @@ def rewrite(
                 lag_seconds=lag,
                 max_lag_seconds=5.0 if max_lag is None else max_lag,
                 where=where,
+                shard=shard,
             )
         except KeyboardInterrupt:
             rows = 0 if shown.last is None else shown.last.rows_written

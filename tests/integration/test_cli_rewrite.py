@@ -63,6 +63,14 @@ def test_recompress_where(engine, table, url):
     ]
 
 
+def test_shards_do_their_own_part(engine, table, url):
+    for number, rows in ((3, 100), (1, 100), (1, 0), (2, 100)):
+        outcome = invoke("rewrite", url, "Order", "d", "--shard", f"{number}/3", "--json")
+        assert outcome.exit_code == 0, outcome.stderr
+        assert json.loads(outcome.stdout)["rows_written"] == rows
+    assert stored(engine, table) == [CompressedText().to_stored(text.encode()) for text in TEXTS]
+
+
 def test_dry_run_changes_nothing(engine, table, url):
     before = stored(engine, table)
     outcome = invoke("rewrite", url, "Order", "d", "--dry-run", "--batch-rows", "100", "--json")
@@ -146,6 +154,10 @@ def test_a_text_column_is_refused(engine, url):
         (["--batch-rows", "0"], "batch-rows"),
         (["--where", "no such column = 1"], "OperationalError"),
         (["--where", ""], "condition in SQL"),
+        (["--shard", "0/3"], "K from 1 to N"),
+        (["--shard", "4/3"], "K from 1 to N"),
+        (["--shard", "1-3"], "K from 1 to N"),
+        (["--shard", "1/3", "--dry-run"], "leave --shard out"),
     ],
 )
 def test_mistakes_are_told_in_a_line(engine, table, url, arguments, said):
