@@ -21,6 +21,7 @@ from sqlcompress.alembic.render import render_compressed
 from sqlcompress.codec import Gzip, Zlib, Zstd
 from sqlcompress.compressed import Compressed
 from sqlcompress.dialects import database_of
+from sqlcompress.dialects.alter import alteration_of
 from sqlcompress.dialects.contents import contents_of
 from sqlcompress.dialects.tables import Column, TableName
 from sqlcompress.frames import MAGICS
@@ -180,6 +181,15 @@ def _lift(context: AutogenContext, upgrade_ops: UpgradeOps) -> PriorityDispatchR
         else:
             lifted.append(op)
     upgrade_ops.ops[:] = lifted
+    changes = [op for op in lifted if isinstance(op, (CompressColumnOp, DecompressColumnOp))]
+    has_binary = any(
+        isinstance(type_, CompressedBinary) for op in changes for type_ in (op.type_, op.existing_type)
+    )
+    if has_binary and not alteration_of(context.dialect).changes_type:
+        # On SQLite binary rows are converted in the migration's transaction, which the other strategies
+        # would commit too early.
+        for op in changes:
+            op.strategy = "atomic"
     return PriorityDispatchResult.CONTINUE
 
 
@@ -225,12 +235,10 @@ def _change(op: AlterColumnOp, dialect: Dialect) -> CompressColumnOp | Decompres
     model = _model_type(op.modify_type, dialect)
     existing = op.existing_type
     if isinstance(model, Compressed):
-        if isinstance(model, CompressedBinary):
-            # Binary values can look like frames: only one transaction tells which are done. For the same
-            # reason the way back ends at the type that the column has then; BLOB would be a second step.
-            shared["strategy"] = "atomic"
-            if _is_binary(existing):
-                existing = database_of(dialect.name).binary_type()
+        if isinstance(model, CompressedBinary) and _is_binary(existing):
+            # Binary values can look like frames, so the way back ends at the type that the column has then:
+            # BLOB would be a second step.
+            existing = database_of(dialect.name).binary_type()
         return CompressColumnOp(*names, type_=model, existing_type=existing, **shared)
     if isinstance(existing, Compressed):
         return DecompressColumnOp(*names, type_=op.modify_type, existing_type=existing, **shared)

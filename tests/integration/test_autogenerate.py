@@ -309,7 +309,7 @@ def test_binary_columns_on_mysql(engine, environment):
     up, down = operations(environment.revision())
     assert up == (
         "op.compress_column('t', 'd', type_=CompressedBinary(), existing_type=mysql.LONGBLOB(), "
-        "existing_nullable=True, strategy='atomic')"
+        "existing_nullable=True)"
     )
     assert "type_=mysql.LONGBLOB(), existing_type=CompressedBinary()" in down
     environment.upgrade()
