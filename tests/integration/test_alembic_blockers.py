@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from sqlcompress import CompressedText, MigrationBlockedError
 from tests.integration.alembic_project import Project, version
+from tests.integration.catalog_snapshot import snapshot
 
 POSTGRESQL = {
     "index": (["CREATE INDEX ix ON t (d)"], "index ix"),
@@ -24,7 +25,21 @@ POSTGRESQL = {
     ),
     "generated": (["ALTER TABLE t ADD g int GENERATED ALWAYS AS (length(d)) STORED"], "column g"),
     "view": (["CREATE VIEW v AS SELECT d FROM t"], "view v"),
-    "default": (["ALTER TABLE t ALTER d SET DEFAULT 'x'"], "default value"),
+    "default": (["ALTER TABLE t ALTER d SET DEFAULT lower('X')"], "default value"),
+    "default of another type": (["ALTER TABLE t ALTER d SET DEFAULT 'x'::varchar"], "default value"),
+    "storage": (["ALTER TABLE t ALTER d SET STORAGE MAIN"], "storage mode"),
+    "row type": (["CREATE TABLE other (r t)"], "other.r"),
+    "index on it for values only": (["CREATE INDEX ix ON t (d) WHERE d IS NOT NULL"], "index ix"),
+    "trigger that only speaks of the job": (
+        [
+            (
+                "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS"
+                " $$BEGIN RETURN NEW; -- 'sqlcompress.job'\n END$$"
+            ),
+            "CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f()",
+        ],
+        "trigger tr",
+    ),
     "trigger": (
         [
             "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
@@ -79,7 +94,19 @@ MYSQL = {
         ["CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.other = length(NEW.d)"],
         "trigger tr",
     ),
-    "default": (["ALTER TABLE t MODIFY d varchar(200) DEFAULT 'x'"], "default"),
+    "default": (["ALTER TABLE t MODIFY d varchar(200) DEFAULT (lower('X'))"], "default"),
+    "trigger that only speaks of the job": (
+        ["CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW SET NEW.other = 1 /* @sqlcompress_job */"],
+        "trigger tr",
+    ),
+    "partitions": (
+        [
+            "ALTER TABLE t DROP PRIMARY KEY",
+            "ALTER TABLE t MODIFY d varchar(50) NOT NULL, ADD UNIQUE u (id, d)",
+            "ALTER TABLE t PARTITION BY KEY (d)",
+        ],
+        "partitioned by d",
+    ),
     "padding": (["ALTER TABLE t MODIFY d char(20)"], "padding blanks"),
     "other type": (["ALTER TABLE t MODIFY d enum('a','b')"], "enum"),
     "collation": (["ALTER TABLE t MODIFY d text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"], "utf8mb4_bin"),
@@ -140,18 +167,23 @@ SQLITE = {
     ),
 }
 
-MARIADB = {"versioned": (["ALTER TABLE t ADD SYSTEM VERSIONING"], "system versioned")}
+MARIADB = {
+    "versioned": (["ALTER TABLE t ADD SYSTEM VERSIONING"], "system versioned"),
+    "check of the column itself": (
+        ["ALTER TABLE t MODIFY d text CHECK (d IS NOT NULL)"],
+        "CHECK constraint d",
+    ),
+}
+MYSQL_ONLY = {
+    "functional index": (["CREATE INDEX ix ON t ((left(d, 5)))"], "index ix"),
+    "default that is not printed as it is": (["ALTER TABLE t MODIFY d text DEFAULT ('\u00e9')"], "default"),
+}
 
 
 def cases(found):
     return pytest.mark.parametrize(
         ("statements", "named"), [pytest.param(*case, id=name) for name, case in found.items()]
     )
-
-
-def schema_of(engine):
-    inspector = sa.inspect(engine)
-    return [(c["name"], str(c["type"]), c["nullable"]) for c in inspector.get_columns("t")]
 
 
 @pytest.mark.databases("postgresql")
@@ -172,6 +204,12 @@ def test_on_mariadb(engine, database_url, tmp_path, statements, named):
     listed_by_name_and_nothing_changed(engine, database_url, tmp_path, statements, named)
 
 
+@pytest.mark.databases("mysql")
+@cases(MYSQL_ONLY)
+def test_on_mysql(engine, database_url, tmp_path, statements, named):
+    listed_by_name_and_nothing_changed(engine, database_url, tmp_path, statements, named)
+
+
 @pytest.mark.databases("sqlite")
 @cases(SQLITE)
 def test_on_sqlite(engine, database_url, tmp_path, statements, named):
@@ -187,12 +225,12 @@ def listed_by_name_and_nothing_changed(engine, database_url, tmp_path, statement
     project.revision("pass")
     project.revision('op.compress_column("t", "d", type_=CompressedText())')
     project.upgrade("1")
-    before = schema_of(engine)
+    before = snapshot(engine)
     with pytest.raises(MigrationBlockedError) as raised:
         project.upgrade()
     assert any(named in blocker for blocker in raised.value.blockers), raised.value.blockers
     assert all(blocker in str(raised.value) for blocker in raised.value.blockers)
-    assert schema_of(engine) == before
+    assert snapshot(engine) == before
     assert version(engine) == "1"
     if engine.dialect.name == "postgresql":
         with engine.begin() as connection:  # publications belong to the database, not to a schema
@@ -300,12 +338,12 @@ def looks_before_it_leaps(engine, database_url, tmp_path, target, texts, named, 
     project = Project(tmp_path, database_url)
     project.revision("pass", f'op.decompress_column("t", "d", type_={target}, strategy="{strategy}")')
     project.upgrade()
-    columns = schema_of(engine)
+    columns = snapshot(engine)
     with pytest.raises(MigrationBlockedError) as raised:
         project.downgrade()
     assert any(named in blocker for blocker in raised.value.blockers), raised.value.blockers
     assert not any(text in str(raised.value) for text in texts if len(text) > 5)
-    assert schema_of(engine) == columns
+    assert snapshot(engine) == columns
     with engine.connect() as connection:
         assert connection.execute(sa.select(t.c.id, sa.type_coerce(t.c.d, sa.LargeBinary))).all() == before
     assert version(engine) == "1"

@@ -124,9 +124,39 @@ class PostgreSQLCatalog(Catalog):
                     f'would not find; name it by existing_type=sa.Text(collation="{column.collation}") here '
                     "and by type_= there, or change the column to the default collation"
                 )
+            found += self._settings(oid, column)
         for part in (self._hidden, self._depending, self._firing, self._inherited, self._replicated):
             found += part(table, oid, column)
         return list(dict.fromkeys(found))
+
+    def _settings(self, oid: int, column: Column) -> Iterator[str]:
+        """Settings of the column that the way back would not find."""
+        # PostgreSQL 14 has a compression of its own for each column.
+        compression = "a.attcompression" if (self.dialect.server_version_info or ()) >= (14,) else "''"
+        for storage, usual, method, target, options in self.query(
+            f"SELECT a.attstorage::text, t.typstorage::text, {compression}::text,"
+            " coalesce(a.attstattarget, -1)::int, a.attoptions::text FROM pg_attribute a JOIN pg_type t"
+            " ON t.oid = a.atttypid WHERE a.attrelid = ?::bigint AND a.attname = ?::text",
+            oid,
+            column.name,
+        ):
+            name = column.name
+            # A binary column that is EXTERNAL may be so by an earlier run.
+            if storage != usual and (column.kind != "binary" or storage != "e"):
+                yield (
+                    f"the column {name} has a storage mode of its own, which would be lost; "
+                    "SET STORAGE EXTENDED"
+                )
+            if method and (column.kind != "binary" or self.renames):
+                yield (
+                    f"the column {name} has a compression method of its own, which would be lost; "
+                    "SET COMPRESSION default"
+                )
+            if self.renames and (target >= 0 or options is not None):
+                yield (
+                    f"the column {name} has a statistics target or options of its own, which another column "
+                    'in its place would not have; RESET them, or use strategy="rewrite", which keeps them'
+                )
 
     def _hidden(self, table: TableName, oid: int, column: Column) -> Iterator[str]:
         del column
