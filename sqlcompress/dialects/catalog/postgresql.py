@@ -152,7 +152,8 @@ class PostgreSQLCatalog(Catalog):
                     f"the column {name} has a compression method of its own, which would be lost; "
                     "SET COMPRESSION default"
                 )
-            if self.renames and (target >= 0 or options is not None):
+            # A server may keep options of its own there; n_distinct and its kin are what a person can set.
+            if self.renames and (target >= 0 or "n_distinct" in (options or "")):
                 yield (
                     f"the column {name} has a statistics target or options of its own, which another column "
                     'in its place would not have; RESET them, or use strategy="rewrite", which keeps them'
