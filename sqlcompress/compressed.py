@@ -109,9 +109,17 @@ class Compressed(TypeDecorator[_T]):
             ValueTooLargeError: More than ``max_size`` bytes.
             UnknownFormatError: Not UTF-8, or not a JSON document, where the type needs it to be.
         """
+        self.check_plain(plain)
+        return encoder(self.codec, self.min_size, self.max_size, self.legacy, is_text=self.is_text)(plain)
+
+    def check_plain(self, plain: bytes) -> None:
+        """See that plain bytes are what the column holds.
+
+        Raises:
+            UnknownFormatError: Not UTF-8, or not a JSON document, where the type needs it to be.
+        """
         if self.is_text:
             checked_utf8(plain)
-        return encoder(self.codec, self.min_size, self.max_size, self.legacy, is_text=self.is_text)(plain)
 
     def from_stored(self, stored: bytes) -> bytes:
         """The plain bytes of what the column stores.

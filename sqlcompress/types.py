@@ -158,11 +158,10 @@ class CompressedJSON(Compressed[Any]):
     def should_evaluate_none(self, value: bool) -> None:
         self.none_as_null = not value
 
-    def to_stored(self, plain: bytes) -> bytes:
+    def check_plain(self, plain: bytes) -> None:
         """As for the base; the text must be one that this column can read back as a document.
 
         Raises:
-            ValueTooLargeError: More than ``max_size`` bytes.
             UnknownFormatError: Not UTF-8, or not a JSON document.
         """
         text = checked_utf8(plain)
@@ -170,7 +169,6 @@ class CompressedJSON(Compressed[Any]):
             json.loads(text)
         except (ValueError, RecursionError) as error:
             raise_alone(not_json(error))
-        return super().to_stored(plain)
 
     def _make_bind(self, dialect: Dialect) -> Processor:  # noqa: C901 - holds one flat function
         encode = encoder(self.codec, self.min_size, self.max_size, self.legacy, is_text=True)

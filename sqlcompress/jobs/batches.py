@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
 from sqlcompress.dialects.rows import Change
-from sqlcompress.errors import DecodeError, MigrationFailedError
+from sqlcompress.errors import MigrationFailedError
 from sqlcompress.jobs.pages import PageSize, read_page
 
 if TYPE_CHECKING:
@@ -221,7 +221,8 @@ class Batches:
 
     def _write(self, page: list[Row]) -> _Outcome:
         # Local names: this loop is what the job's own time goes into, beside the codec.
-        convert, writes, copies = self._conversion.convert, self._writes, self._rows.copies
+        writes, copies = self._writes, self._rows.copies
+        converted = iter(self._conversion.convert_all([row.value for row in page if row.value is not None]))
         failures: list[tuple[object, str]] = []
         changes: list[Change] = []
         before = written_before = written_after = 0
@@ -230,14 +231,13 @@ class Batches:
             if value is None:
                 failures.append((_shown(key), "longer than max_allowed_packet"))
                 continue
-            try:
-                new = convert(value)
-                if copies or new is not value or stored_as != writes:
-                    changes.append(Change(key, new if writes == "binary" else new.decode()))
-                    written_before += size
-                    written_after += len(new)
-            except (DecodeError, UnicodeError) as error:
-                failures.append((_shown(key), type(error).__name__))
+            new = next(converted)
+            if not isinstance(new, bytes):
+                failures.append((_shown(key), type(new).__name__))
+            elif copies or new is not value or stored_as != writes:
+                changes.append(Change(key, new if writes == "binary" else new.decode()))
+                written_before += size
+                written_after += len(new)
         outcome = _Outcome(
             seen=len(page),
             before=before,

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlcompress.codec import unframer
 from sqlcompress.errors import CorruptValueError, DecodeError
 from sqlcompress.frames import MAGICS, is_framed
-from sqlcompress.stored import checked_utf8, decoder, dictionaries_of, encoder
-from sqlcompress.types import CompressedText
+from sqlcompress.many import frames_of_many
+from sqlcompress.stored import decoder, dictionaries_of, encoder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from sqlcompress.compressed import Compressed
     from sqlcompress.dialects.rows import Rows, StoredAs
 
+
+#: A new value, or why there is none.
+Converted = bytes | DecodeError | UnicodeError
 
 _NOT_THE_SAME = "the compressed value does not read back as what it was made from"
 
@@ -41,6 +46,20 @@ class Conversion(Protocol):
             DecodeError: The value cannot be converted; the row is left as it was.
         """
 
+    def convert_all(self, values: Sequence[bytes]) -> list[Converted]:
+        """:meth:`convert` for the values of a batch, each with its new value or what it would raise."""
+
+
+def one_by_one(convert: Callable[[bytes], bytes], values: Sequence[bytes]) -> list[Converted]:
+    """What ``convert`` makes of each value, or what it raises."""
+    converted: list[Converted] = []
+    for value in values:
+        try:
+            converted.append(convert(value))
+        except (DecodeError, UnicodeError) as error:  # noqa: PERF203 - one for each value
+            converted.append(error)
+    return converted
+
 
 class Compress:
     """Plain values, and legacy formats where the type reads them, into the type's frames.
@@ -56,7 +75,8 @@ class Compress:
         self.each_once = each_once
         self._frames_only = type_.copy()
         self._frames_only.legacy = ()
-        self._is_plain_text = isinstance(type_, CompressedText) and not type_.legacy and not each_once
+        self._is_plain_text = type_.is_text and not type_.legacy and not each_once
+        self._many = frames_of_many(type_.codec) if self._is_plain_text else None
         self._encode = encoder(type_.codec, type_.min_size, type_.max_size, (), is_text=True)
         self._unframe = unframer(type_.max_size, dictionaries_of(type_.codec))
 
@@ -82,7 +102,7 @@ class Compress:
         """As for Conversion."""
         if self._is_plain_text and not stored.startswith(MAGICS):
             # The common case, flat: what the rest of this method would do, at half the cost.
-            checked_utf8(stored)
+            self.type.check_plain(stored)
             new = self._encode(stored)
             if new is stored:
                 return stored
@@ -100,6 +120,31 @@ class Compress:
         ):
             raise CorruptValueError(_NOT_THE_SAME)
         return new
+
+    def convert_all(self, values: Sequence[bytes]) -> list[Converted]:
+        """As for Conversion."""
+        if self._many is None:
+            return one_by_one(self.convert, values)
+        smallest, largest = max(self.type.min_size, 1), self.type.max_size
+        frames = self._many.frames(
+            [value for value in values if smallest <= len(value) <= largest and not value.startswith(MAGICS)]
+        )
+        if frames is None:
+            # One by one, to say which it is.
+            return one_by_one(self.convert, values)
+        framed, check = iter(frames), self.type.check_plain
+        converted: list[Converted] = []
+        for value in values:
+            try:
+                if smallest <= len(value) <= largest and not value.startswith(MAGICS):
+                    frame = next(framed)
+                    check(value)
+                    converted.append(frame if len(frame) < len(value) else value)
+                else:
+                    converted.append(self.convert(value))
+            except (DecodeError, UnicodeError) as error:  # noqa: PERF203 - one for each value
+                converted.append(error)
+        return converted
 
     def _plain_of(self, stored: bytes) -> bytes | None:
         """The plain value to frame, or None for a frame that reads back: it is done."""
@@ -140,6 +185,10 @@ class Decompress:
         # The decoder checks lengths and checksums; a second decoding would run the same code again.
         plain = self.type.from_stored(stored)
         return stored if plain == stored else plain
+
+    def convert_all(self, values: Sequence[bytes]) -> list[Converted]:
+        """As for Conversion."""
+        return one_by_one(self.convert, values)
 
 
 class Recompress:
@@ -189,3 +238,7 @@ class Recompress:
         if self._frames_only.from_stored(new) != plain:
             raise CorruptValueError(_NOT_THE_SAME)
         return new
+
+    def convert_all(self, values: Sequence[bytes]) -> list[Converted]:
+        """As for Conversion."""
+        return one_by_one(self.convert, values)

@@ -16,6 +16,8 @@ from sqlcompress.jobs.rewrite import rows_to_read
 from sqlcompress.jobs.shadow import plan_statements
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy.engine import Connection
     from sqlalchemy.types import TypeEngine
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from sqlcompress.dialects.rows import StoredAs
     from sqlcompress.dialects.tables import Column, TableName
     from sqlcompress.jobs.column import Batching
-    from sqlcompress.jobs.conversions import Conversion
+    from sqlcompress.jobs.conversions import Conversion, Converted
 
 
 @dataclass(frozen=True)
@@ -243,6 +245,10 @@ class _Every:
     def convert(self, stored: bytes) -> bytes:
         """As for Conversion."""
         return stored
+
+    def convert_all(self, values: Sequence[bytes]) -> list[Converted]:
+        """As for Conversion."""
+        return list(values)
 
 
 def _locks(

@@ -161,6 +161,7 @@ class _Filling:
         self._conversion = convert
         self._shadow = shadow
         self.convert = convert.convert
+        self.convert_all = convert.convert_all
 
     def todo(self, rows: Rows) -> str | None:
         """As for Conversion."""

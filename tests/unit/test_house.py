@@ -23,6 +23,7 @@ FLOORS = {
     "frames": 1,
     "codec": 2,
     "legacy": 3,
+    "many": 3,
     "stored": 4,
     "dialects": 5,
     "comparator": 6,
