@@ -41,8 +41,9 @@ class Plan:
         rows: Rows to be read: counted, or the server's estimate above a million.
         batches: Batches of ``batch_rows``; more where rows are large.
         locks: What is locked and for how long, one sentence for each step.
-        table_bytes: What the table takes now, with its indexes (on SQLite the file); None where unknown.
+        table_bytes: What the table takes now, with its indexes, by the server's count; 0 where it keeps none.
         disk: What is needed on disk meanwhile, in words.
+        carried: What hangs on the column and comes along exactly.
         blockers: What stands in the way; with any, the operation would change nothing.
         space_command: What gives the space back afterwards.
     """
@@ -55,8 +56,9 @@ class Plan:
     rows: int
     batches: int
     locks: tuple[str, ...]
-    table_bytes: int | None
+    table_bytes: int
     disk: str
+    carried: tuple[str, ...]
     blockers: tuple[str, ...]
     space_command: str
 
@@ -71,7 +73,9 @@ class Plan:
         lines.append(f"Rows: about {self.rows:,}, in {self.batches:,} batches or more")
         lines.append("Locks:")
         lines += [f"  - {lock}" for lock in self.locks]
-        size = "unknown" if self.table_bytes is None else byte_size(self.table_bytes)
+        if self.carried:
+            lines.append(f"Carried over: {'; '.join(self.carried)}")
+        size = byte_size(self.table_bytes) if self.table_bytes else "an unknown size"
         lines.append(f"Disk: the table takes {size} now; {self.disk}")
         lines.append(f"The files do not shrink by themselves: {self.space_command} gives the space back.")
         return lines
@@ -200,7 +204,7 @@ def _plan(
     convert: Conversion,
     batching: Batching,
 ) -> Plan:
-    alteration = alteration_of(connection.dialect)
+    alteration, catalog = alteration_of(connection.dialect), catalog_of(connection)
     if strategy != "shadow" and (column.kind == "binary" or not alteration.changes_type):
         rows = rows_to_read(
             connection, table.name, column.name, convert=convert, schema=table.schema, where=batching.where
@@ -220,8 +224,9 @@ def _plan(
         rows=rows,
         batches=-(-rows // batching.batch_rows),
         locks=tuple(_locks(connection, table, column, strategy, statements)),
-        table_bytes=alteration.table_bytes(connection, table),
+        table_bytes=catalog.table_bytes(table),
         disk=_disk(strategy, statements),
+        carried=tuple(catalog.carried(table, column)),
         blockers=(),
         space_command=alteration.space_command(table).replace("%%", "%"),
     )
@@ -304,8 +309,9 @@ def _blocked(
         rows=0,
         batches=0,
         locks=(),
-        table_bytes=alteration.table_bytes(connection, table),
+        table_bytes=catalog_of(connection).table_bytes(table),
         disk="",
+        carried=(),
         blockers=error.blockers,
         space_command=alteration.space_command(table).replace("%%", "%"),
     )

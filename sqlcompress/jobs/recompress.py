@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlcompress.dialects.alter import alteration_of
-from sqlcompress.dialects.catalog import catalog_of
+from sqlcompress.dialects.catalog import FOR_EACH_ROW, catalog_of
 from sqlcompress.errors import MigrationBlockedError
 from sqlcompress.jobs.column import rewrite_column
 from sqlcompress.jobs.conversions import Recompress
@@ -48,6 +48,9 @@ def check_recompress(
             f"the column {column} is {described.type_sql}, which holds no compressed values; compress it "
             "with op.compress_column"
         )
+    # Only what happens for each row matters here; the column stays what it is.
+    everything = catalog.blockers(found, described, compress=False)
+    blockers += [sentence for sentence in everything if FOR_EACH_ROW in sentence]
     try:
         key_of(connection, table, column, schema=schema)
     except MigrationBlockedError as error:

@@ -233,3 +233,19 @@ def test_what_is_refused(engine, database):
                 check_recompress(connection, "t", "d", CompressedText(), CompressedText())
         with pytest.raises(MigrationBlockedError, match="for different values"):
             check_recompress(connection, "t", "d", CompressedText(), CompressedBinary())
+
+
+def test_a_trigger_that_would_fire_for_each_row(engine, database):
+    made(engine, CompressedText(Zlib()), TEXTS)
+    stored = read(engine, BLOB)
+    function = "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"
+    trigger = {
+        "sqlite": ["CREATE TRIGGER tr AFTER UPDATE ON t BEGIN SELECT 1; END"],
+        "postgresql": [function, "CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f()"],
+    }.get(database, ["CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW SET @fired = 1"])
+    with engine.begin() as connection:
+        for statement in trigger:
+            connection.exec_driver_sql(statement)
+    with pytest.raises(MigrationBlockedError, match="trigger tr fires"):
+        run(engine, CompressedText(), CompressedText(Zlib()))
+    assert read(engine, BLOB) == stored

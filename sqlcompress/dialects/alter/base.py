@@ -127,11 +127,6 @@ class Alteration:
         del connection, table, column, statement
         return "the table is locked while its type changes"
 
-    def table_bytes(self, connection: Connection, table: TableName) -> int | None:
-        """What the table takes on disk now, with its indexes; None where the database does not tell."""
-        del connection, table
-        return None
-
     def space_command(self, table: TableName) -> str:
         """What gives the space back to the file system."""
         del table

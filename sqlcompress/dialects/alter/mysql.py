@@ -199,14 +199,6 @@ class MySQLAlteration(Alteration):
             )
         return f"the server copies {table}: readers go on, writers wait until it is done"
 
-    def table_bytes(self, connection: Connection, table: TableName) -> int | None:
-        found = connection.exec_driver_sql(
-            "SELECT data_length + index_length AS n FROM information_schema.tables"
-            " WHERE table_schema = %s AND table_name = %s",
-            (table.schema, table.name),
-        ).scalar()
-        return None if found is None else int(found)
-
     def space_command(self, table: TableName) -> str:
         return f"OPTIMIZE TABLE {table.quoted(self.dialect)}"
 

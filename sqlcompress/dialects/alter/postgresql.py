@@ -119,11 +119,6 @@ class PostgreSQLAlteration(Alteration):
             "and writers wait"
         )
 
-    def table_bytes(self, connection: Connection, table: TableName) -> int | None:
-        name = _literal(table.quoted(self.dialect).replace("%%", "%").replace("%", self._percent))
-        found = connection.exec_driver_sql(f"SELECT pg_total_relation_size({name}::regclass)").scalar_one()
-        return int(found)
-
     def space_command(self, table: TableName) -> str:
         return f"VACUUM FULL {table.quoted(self.dialect)}"
 

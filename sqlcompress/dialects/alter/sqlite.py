@@ -9,8 +9,6 @@ from sqlcompress.dialects.alter.base import Alteration
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
-    from sqlcompress.dialects.tables import TableName
-
 
 class SQLiteAlteration(Alteration):
     """A column keeps its declared type: any column takes bytes."""
@@ -25,10 +23,3 @@ class SQLiteAlteration(Alteration):
         driver: Any = connection.connection.driver_connection
         with connection.engine.connect() as other:
             return other.connection.driver_connection is driver
-
-    def table_bytes(self, connection: Connection, table: TableName) -> int | None:
-        """The whole file: SQLite keeps no figure for a table."""
-        quote = self.dialect.identifier_preparer.quote_identifier
-        schema = quote(table.schema or "main")
-        pages = connection.exec_driver_sql(f"PRAGMA {schema}.page_count").scalar_one()
-        return int(pages) * int(connection.exec_driver_sql(f"PRAGMA {schema}.page_size").scalar_one())

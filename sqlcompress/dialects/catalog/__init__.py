@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlcompress.dialects.catalog.base import Catalog, FoundKey
+from sqlcompress.dialects.catalog.base import FOR_EACH_ROW, Catalog, FoundKey
 from sqlcompress.dialects.catalog.mariadb import MariaDBCatalog
 from sqlcompress.dialects.catalog.mysql import MySQLCatalog
 from sqlcompress.dialects.catalog.postgresql import PostgreSQLCatalog
@@ -14,7 +14,7 @@ from sqlcompress.errors import MigrationBlockedError
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
-__all__ = ["Catalog", "FoundKey", "catalog_of"]
+__all__ = ["FOR_EACH_ROW", "Catalog", "FoundKey", "catalog_of"]
 
 _BY_NAME: dict[str, type[Catalog]] = {
     "sqlite": SQLiteCatalog,

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from sqlcompress.dialects.tables import Column, TableName
 
 
+#: Stands in the sentence about each trigger and rule that the rewrite job would set off.
+FOR_EACH_ROW = "for each rewritten row"
+
+
 @dataclass(frozen=True)
 class FoundKey:
     """A key, and the types of its columns as the server prints them.
