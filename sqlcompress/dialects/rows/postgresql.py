@@ -65,7 +65,7 @@ class PostgreSQLRows(Rows):
             driver.cursor_factory = factory
 
     def hurry(self, connection: Connection) -> None:
-        # Waiting for the disk after each batch is a quarter of a batch's time. The log keeps its order: after
+        # One wait for the disk in the end, not one after each batch. The log keeps its order: after
         # a crash a batch is there with all that was committed before it, and a rerun finds the others plain.
         connection.exec_driver_sql("SET synchronous_commit = off")
         connection.commit()
