@@ -198,7 +198,7 @@ class MySQLShadow(Shadow):
     def _refuse_gaps(self, connection: Connection) -> None:
         """See that every row is filled: under kills a row on MySQL was not, and why is not known yet.
 
-        Reads the table while it is locked: half a second for 500,000 rows of 900 bytes.
+        Reads the table while it is locked: about two microseconds for a row of 900 bytes.
         """
         nothing = self._nothing(self.new.type_sql)
         if self._is_mariadb or (nothing is not None and "null" in nothing):
@@ -210,8 +210,8 @@ class MySQLShadow(Shadow):
         ).first()
         if gap is not None:
             raise MigrationFailedError(
-                f"{self.table}.{self.column.name}: a row has no value in the new column although all rows were "
-                "filled; nothing was swapped and nothing is lost. Run the migration again: it fills what is "
+                f"{self.table}.{self.column.name}: a row has no value in the new column although all rows "
+                "were filled; nothing was swapped and nothing is lost. Run the migration again: it fills what is "
                 "missing and goes on"
             )
 
