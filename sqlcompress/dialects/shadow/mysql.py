@@ -211,8 +211,8 @@ class MySQLShadow(Shadow):
         if gap is not None:
             raise MigrationFailedError(
                 f"{self.table}.{self.column.name}: a row has no value in the new column although all rows "
-                "were filled; nothing was swapped and nothing is lost. Run the migration again: it fills what is "
-                "missing and goes on"
+                "were filled; nothing was swapped and nothing is lost. Run the migration again: it fills "
+                "what is missing and goes on"
             )
 
     def _swapping(self) -> str:
