@@ -75,7 +75,11 @@ def run(engine, type_, existing, batching=Batching(batch_rows=20)):  # noqa: B00
 def test_another_codec_or_level(engine, existing, type_):
     made(engine, existing, [*TEXTS, "", None])
     result = run(engine, type_, existing)
-    assert result.rows_written > 0
+    # Some versions of the library give small texts the same bytes at every level.
+    differing = [
+        text for text in TEXTS if existing.to_stored(text.encode()) != type_.to_stored(text.encode())
+    ]
+    assert result.rows_written == len(differing)
     assert read(engine, type_) == [*TEXTS, "", None]
     stored = read(engine, BLOB)
     assert stored == [None if text is None else type_.to_stored(text.encode()) for text in [*TEXTS, "", None]]
