@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from sqlcompress.dialects.tables import Column, Key, TableName
 
+# A string: a trigger that has once read a number is told by MySQL 9.7 that other sessions have one, too.
+_SAY_SO = "SET @sqlcompress_job = '1'"
+
 _TRANSIENT = frozenset({1205, 1213, 1020})  # lock wait timeout, deadlock, record changed since last read
 
 
@@ -61,7 +64,7 @@ class MySQLRows(Rows):
         # In local time two instants a year share one reading, and a TIMESTAMP key would not be one.
         connection.exec_driver_sql("SET time_zone = '+00:00'")
         # Triggers that know of it stay out of the job's way: those of a shadow column, and a user's own.
-        connection.exec_driver_sql("SET @sqlcompress_job = 1")
+        connection.exec_driver_sql(_SAY_SO)
         if self.copies:
             # A lax server would cut what is too long for another column.
             connection.exec_driver_sql("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')")
@@ -82,7 +85,7 @@ class MySQLRows(Rows):
 
     @contextmanager
     def surrounded(self, connection: Connection) -> Iterator[None]:
-        connection.exec_driver_sql("SET @sqlcompress_job = 1")
+        connection.exec_driver_sql(_SAY_SO)
         try:
             yield
         finally:
