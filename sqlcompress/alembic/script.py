@@ -26,6 +26,10 @@ def compress_in_script(operations: Operations, op: CompressColumnOp) -> None:
     """Write the type change; rows stay plain, which the compressed types read."""
     dialect = operations.migration_context.dialect
     alteration = alteration_of(dialect)
+    if op.dry_run:
+        raise _blocked(
+            "dry_run=True looks at the database, which a script cannot; take it out, and read the script"
+        )
     if op.existing_type is None:
         raise _blocked("--sql mode needs compress_column(existing_type=…): there is no database to ask")
     if op.strategy != "rewrite":

@@ -72,8 +72,9 @@ def test_the_command_names_what_is_not_the_default():
         ({"type_": CompressedText(), "strategy": "shadow"}, "moves rows"),
         ({"type_": CompressedText(), "strategy": "atomic"}, "moves rows"),
         ({"type_": CompressedBinary()}, "begins like a frame"),
+        ({"type_": CompressedText(), "dry_run": True}, "looks at the database"),
     ],
-    ids=["shadow", "atomic", "binary"],
+    ids=["shadow", "atomic", "binary", "dry run"],
 )
 def test_what_a_script_cannot_do(kw, said):
     with pytest.raises(MigrationBlockedError, match=said):
