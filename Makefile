@@ -19,6 +19,7 @@ demo: .venv/.with-cli
 
 test: .venv/.with-dev
 	@$(install-mysqlclient)
+	@$(install-sqlite-zstd)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: .venv/.with-dev
@@ -70,6 +71,13 @@ if (command -v mysql_config || command -v mariadb_config) >/dev/null && \
 fi
 endef
 
+# An arm of the benchmark; wheels only, since the source needs Rust. Without it the arm is left out.
+define install-sqlite-zstd
+$(BIN)/python -c 'import importlib.util as u, sys; sys.exit(not (u.find_spec("sqlite_zstd") and u.find_spec("pysqlite3")))' \
+	|| $(BIN)/pip install --quiet --only-binary :all: sqlite-zstd-build pysqlite3-binary 2>/dev/null \
+	|| echo 'there is no sqlite-zstd for this Python: going on without it'
+endef
+
 # Packages are named where what they bring is missing. The packages' own services are not started: the tests
 # start private servers, and a service that cannot start here would fail the installation.
 databases:
@@ -78,10 +86,15 @@ databases:
 	need() { missing="$$missing $$1"; }; \
 	[ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null || need mariadb-server; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || need postgresql; \
+	ls /usr/lib/postgresql/*/lib/plpython3.so >/dev/null 2>&1 || { \
+		version=$$(ls /usr/lib/postgresql 2>/dev/null | sort -n | tail -1); \
+		need "postgresql-plpython3-$${version:-15}"; need python3-zstandard; }; \
 	command -v mysql_config >/dev/null || command -v mariadb_config >/dev/null || need default-libmysqlclient-dev; \
 	command -v pkg-config >/dev/null || need pkg-config; \
 	command -v gcc >/dev/null || need gcc; \
 	command -v zstd >/dev/null || need zstd; \
+	command -v mariadb-backup >/dev/null || command -v mariabackup >/dev/null || need mariadb-backup; \
+	command -v tc >/dev/null || need iproute2; \
 	command -v node >/dev/null || need nodejs; \
 	case "$$(command -v $(PYTHON))" in /usr/bin/*) \
 		$(PYTHON) -c 'import ensurepip' 2>/dev/null || need python3-venv; \

@@ -9,6 +9,7 @@ from sqlcompress.errors import (
     CorruptValueError,
     DecodeError,
     DictionaryNotFoundError,
+    DictionaryStoreError,
     MigrationBlockedError,
     MigrationFailedError,
     MissingDependencyError,
@@ -16,6 +17,8 @@ from sqlcompress.errors import (
     UnknownFormatError,
     ValueTooLargeError,
 )
+from sqlcompress.sql import decompressed, stored_size, uncompressed_size
+from sqlcompress.store import DictionaryStore
 from sqlcompress.types import CompressedBinary, CompressedJSON, CompressedText
 
 __all__ = [
@@ -27,6 +30,8 @@ __all__ = [
     "DecodeError",
     "Dictionary",
     "DictionaryNotFoundError",
+    "DictionaryStore",
+    "DictionaryStoreError",
     "Gzip",
     "MigrationBlockedError",
     "MigrationFailedError",
@@ -36,7 +41,10 @@ __all__ = [
     "ValueTooLargeError",
     "Zlib",
     "Zstd",
+    "decompressed",
     "install",
+    "stored_size",
+    "uncompressed_size",
 ]
 
 __version__ = "0.1.0.dev0"

@@ -40,6 +40,10 @@ BytesFunction = Callable[[bytes], bytes]
 KEPT_CONTEXT_BYTES: Final = 2**20
 
 
+#: A column has a few dictionaries at a time, each up to a megabyte and its tables; those long replaced go.
+_KEPT_DECOMPRESSORS: Final = 32
+_KEPT_COMPRESSORS: Final = 32
+
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., bytes])
 
 
@@ -204,7 +208,7 @@ def codec_of(codec: Codec | str) -> Codec:
         raise ValueError(f"unknown codec {codec!r}: the codecs are {', '.join(_BY_NAME)}") from None
 
 
-@functools.cache
+@functools.lru_cache(maxsize=_KEPT_COMPRESSORS)
 def _zstd_compressor(codec: Zstd) -> BytesFunction:
     # A name stands for a dictionary of the database; with none at hand, values are framed without.
     dictionary = codec.dictionary.raw() if isinstance(codec.dictionary, Dictionary) else None
@@ -267,9 +271,9 @@ def unframer(  # noqa: C901 - holds the flat function below
     # decompress() is called by position, (data, max_output_size, read_across_frames, allow_extra_data): its
     # keyword parsing costs 0.35 microseconds, a third of what decoding 900 bytes takes.
     plain_zstd = _zstd_decompressor(None)
-    by_dictionary = {
-        number: _zstd_decompressor(dictionary) for number, dictionary in (dictionaries or {}).items()
-    }
+    # Not "dictionaries or {}": a mapping that has nothing yet can have it when it is asked.
+    at_hand = {} if dictionaries is None else dictionaries
+    by_dictionary = _Decompressors(at_hand)
     parameters_of = zstandard.get_frame_parameters
 
     def unframe(frame: bytes) -> bytes:  # noqa: C901 - one flat function: each call between costs 60 ns
@@ -294,9 +298,11 @@ def unframer(  # noqa: C901 - holds the flat function below
                 )
             if dictionary_id == 0:
                 return unzstd_undeclared(frame, max_size)
-            if dictionaries is None or dictionary_id not in dictionaries:
-                raise _dictionary_not_found(dictionary_id)
-            return unzstd_undeclared(frame, max_size, dictionaries[dictionary_id].raw())
+            try:
+                dictionary = at_hand[dictionary_id]
+            except KeyError:
+                raise _dictionary_not_found(dictionary_id) from None
+            return unzstd_undeclared(frame, max_size, dictionary.raw())
         if frame[:2] == ZLIB_MAGIC:
             return inflate(frame, ZLIB_WBITS, max_size)
         if frame[:3] == GZIP_MAGIC:
@@ -306,15 +312,31 @@ def unframer(  # noqa: C901 - holds the flat function below
     return unframe
 
 
+class _Decompressors(dict[int, "_KeptContext[Callable[..., bytes]]"]):
+    """Decompression by the id of the dictionary, made when an id is first met."""
+
+    def __init__(self, dictionaries: Mapping[int, Dictionary]) -> None:
+        super().__init__()
+        self._dictionaries = dictionaries
+
+    def __missing__(self, dictionary_id: int) -> _KeptContext[Callable[..., bytes]]:
+        made = _zstd_decompressor(self._dictionaries[dictionary_id])
+        if len(self) >= _KEPT_DECOMPRESSORS:
+            self.clear()  # a process that has seen so many dictionaries need not keep them all
+        self[dictionary_id] = made
+        return made
+
+
 def _dictionary_not_found(dictionary_id: int) -> DictionaryNotFoundError:
     return DictionaryNotFoundError(
         f"the value was compressed with dictionary {dictionary_id}, which is not at hand: give the column"
-        " that dictionary. A dump that leaves the dictionaries out cannot be read without them",
+        " that dictionary, or call install(engine) where the database keeps it in sqlcompress_dictionary. A"
+        " dump that leaves the dictionaries out cannot be read without them",
         dictionary_id,
     )
 
 
-@functools.cache
+@functools.lru_cache(maxsize=_KEPT_DECOMPRESSORS)
 def _zstd_decompressor(dictionary: Dictionary | None) -> _KeptContext[Callable[..., bytes]]:
     raw = None if dictionary is None else dictionary.raw()
 

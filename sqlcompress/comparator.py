@@ -33,8 +33,9 @@ _NULL_OPERATORS = frozenset(
 
 _ADVICE = (
     "{operator} on {column}: the database sees compressed bytes there, which tell nothing about the value."
-    " Filter and sort by another column (a key, a title, a digest of the value), or read the rows and"
-    " compare in the application. IS NULL and IS NOT NULL work."
+    " Use decompressed(column), where the database can decode it; filter and sort by another column (a key, a"
+    " title, a digest of the value); or read the rows and compare in the application. IS NULL and IS NOT NULL"
+    " work."
 )
 
 _SYMBOLS: dict[OperatorType, str] = {

@@ -17,11 +17,12 @@ from sqlalchemy.sql.base import SchemaEventTarget
 from sqlalchemy.types import TypeDecorator, TypeEngine
 from typing_extensions import Self
 
-from sqlcompress.codec import Codec, codec_of, unframer
+from sqlcompress.codec import BytesFunction, Codec, codec_of, unframer
 from sqlcompress.comparator import CompressedComparator
 from sqlcompress.dialects import database_of
 from sqlcompress.errors import DecodeError, UnknownFormatError
 from sqlcompress.frames import MAGICS
+from sqlcompress.known import Known, known_of
 from sqlcompress.legacy import checked_names
 from sqlcompress.placement import Place, raise_on_read
 from sqlcompress.stored import checked_utf8, decoder, dictionaries_of, encoder, not_utf8
@@ -37,7 +38,7 @@ DEFAULT_MAX_SIZE: Final = 268_435_456
 LARGEST_MAX_SIZE: Final = 2**32 - 1
 
 #: Attributes that belong to one type object and not to its copies or pickles.
-_OWN = ("_processors", "_static_cache_key", "_is_placed")
+_OWN = ("_processors", "_static_cache_key", "_is_placed", "_decode", "_encode")
 
 
 class Compressed(TypeDecorator[_T]):
@@ -56,6 +57,10 @@ class Compressed(TypeDecorator[_T]):
     max_size: int
     legacy: tuple[str, ...]
     place: Place
+    #: The dictionaries of a database, for work outside its statements; not part of the settings.
+    known: Known | None = None
+    _decode: BytesFunction | None = None
+    _encode: BytesFunction | None = None
 
     def __init__(
         self,
@@ -110,7 +115,10 @@ class Compressed(TypeDecorator[_T]):
             UnknownFormatError: Not UTF-8, or not a JSON document, where the type needs it to be.
         """
         self.check_plain(plain)
-        return encoder(self.codec, self.min_size, self.max_size, self.legacy, is_text=self.is_text)(plain)
+        if self._encode is None:
+            settings = (self.codec, self.min_size, self.max_size, self.legacy)
+            self._encode = encoder(*settings, is_text=self.is_text, known=self.known)
+        return self._encode(plain)
 
     def check_plain(self, plain: bytes) -> None:
         """See that plain bytes are what the column holds.
@@ -127,7 +135,21 @@ class Compressed(TypeDecorator[_T]):
         Raises:
             DecodeError: They cannot be given back exactly.
         """
-        return decoder(self.codec, self.max_size, self.legacy, is_text=self.is_text)(stored)
+        if self._decode is None:
+            self._decode = decoder(
+                self.codec, self.max_size, self.legacy, is_text=self.is_text, known=self.known
+            )
+        return self._decode(stored)
+
+    def knowing(self, known: Known) -> Self:
+        """A copy for work outside statements, with the dictionaries of a database.
+
+        What a name in the codec stands for is settled here; further ids are asked for when they are met.
+        """
+        copied = self.copy()
+        copied.codec = known.resolved(self.codec)
+        copied.known = known
+        return copied
 
     # -- SQLAlchemy's hooks ------------------------------------------------------------------------------
 
@@ -206,7 +228,8 @@ class Compressed(TypeDecorator[_T]):
             self.place.follow(parent)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _OWN}
+        left_out = (*_OWN, "known")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     # -- the flat functions ------------------------------------------------------------------------------
 
@@ -229,8 +252,9 @@ class Compressed(TypeDecorator[_T]):
     def _stored_text(self, dialect: Dialect) -> Callable[[Any], str]:
         """The function from what a driver hands over, None excepted, to the plain text."""
         is_turned = database_of(dialect.name).is_bytes_turned_to_text
-        unframe = unframer(self.max_size, dictionaries_of(self.codec))
-        decode = decoder(self.codec, self.max_size, self.legacy, is_text=True)
+        known = known_of(dialect)
+        unframe = unframer(self.max_size, dictionaries_of(self.codec, known))
+        decode = decoder(self.codec, self.max_size, self.legacy, is_text=True, known=known)
         has_legacy = bool(self.legacy)
         place = self.place
 

@@ -43,6 +43,10 @@ class DictionaryNotFoundError(DecodeError):
         return type(self), (self.args[0], self.dictionary_id)
 
 
+class DictionaryStoreError(SqlcompressError):
+    """What was asked of a database's dictionaries would lose something or makes no sense; nothing changed."""
+
+
 class MigrationBlockedError(SqlcompressError):
     """A migration would lose something, so it was refused before anything changed.
 
@@ -71,6 +75,10 @@ class MigrationFailedError(SqlcompressError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.args[0], self.failed_keys)
+
+
+class ServerUnavailableError(SqlcompressError):
+    """No server program of a kind could be started on this machine; the message says why."""
 
 
 class MissingDependencyError(SqlcompressError, ImportError):

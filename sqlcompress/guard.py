@@ -42,7 +42,14 @@ def _visit_name(element: object) -> str | None:
 
 
 class Guard(SQLCompiler if TYPE_CHECKING else object):  # type: ignore[misc]
-    """Looks at each element's operands before the dialect's own compiler renders it."""
+    """Looks at each element's operands before the dialect's own compiler renders it.
+
+    Attributes:
+        binary_types: The types of the statement's result where it may be asked for in binary, see
+            ``sqlcompress.wire``; empty where it may not, None while that is not known.
+    """
+
+    binary_types: tuple[int, ...] | None = None
 
     def visit_binary(self, binary: Any, *args: Any, **kw: Any) -> Any:
         is_null_test = binary.operator in _NULL_TESTS and isinstance(binary.right, Null)

@@ -7,7 +7,9 @@ raises; anything else is plain.
 from __future__ import annotations
 
 import functools
+from collections import ChainMap
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlcompress.codec import BytesFunction, Codec, unframer
 from sqlcompress.dictionaries import Dictionary
@@ -15,16 +17,28 @@ from sqlcompress.errors import DecodeError, UnknownFormatError, ValueTooLargeErr
 from sqlcompress.frames import is_framed
 from sqlcompress.legacy import is_legacy, reader_of
 
+if TYPE_CHECKING:
+    from sqlcompress.known import Known
 
-def dictionaries_of(codec: Codec) -> dict[int, Dictionary]:
-    """The dictionaries that a codec brings along, by id."""
+
+def dictionaries_of(codec: Codec, known: Known | None = None) -> Mapping[int, Dictionary]:
+    """The dictionaries that a codec brings along, and those that are known, by id."""
     dictionary = getattr(codec, "dictionary", None)
-    return {dictionary.id: dictionary} if isinstance(dictionary, Dictionary) else {}
+    own = {dictionary.id: dictionary} if isinstance(dictionary, Dictionary) else {}
+    if known is None:
+        return own
+    # Only read from; the type is for mappings that are written to as well.
+    return ChainMap(own, cast("Any", known)) if own else known
 
 
-@functools.cache
 def encoder(
-    codec: Codec, min_size: int, max_size: int, legacy: tuple[str, ...], *, is_text: bool
+    codec: Codec,
+    min_size: int,
+    max_size: int,
+    legacy: tuple[str, ...],
+    *,
+    is_text: bool,
+    known: Known | None = None,
 ) -> BytesFunction:
     """A function from plain bytes to stored bytes, safe in any thread.
 
@@ -36,8 +50,31 @@ def encoder(
             is always framed.
         is_text: Whether the plain bytes are UTF-8, which cannot begin like a frame. A binary value that
             begins like one is always framed, even where that makes it longer.
+        known: What a dictionary's name stands for; without it a name stands for none.
     """
-    compress = codec.compressor()
+    if known is None:
+        return _encoder(codec, min_size, max_size, legacy, is_text)
+    dictionaries = dictionaries_of(codec, known)
+    return _encoding(known.compressor(codec), dictionaries, min_size, max_size, legacy, is_text=is_text)
+
+
+@functools.lru_cache(maxsize=64)
+def _encoder(
+    codec: Codec, min_size: int, max_size: int, legacy: tuple[str, ...], is_text: bool
+) -> BytesFunction:
+    dictionaries = dictionaries_of(codec)
+    return _encoding(codec.compressor(), dictionaries, min_size, max_size, legacy, is_text=is_text)
+
+
+def _encoding(
+    compress: BytesFunction,
+    dictionaries: Mapping[int, Dictionary],
+    min_size: int,
+    max_size: int,
+    legacy: tuple[str, ...],
+    *,
+    is_text: bool,
+) -> BytesFunction:
 
     def encode_text(plain: bytes) -> bytes:
         size = len(plain)
@@ -51,7 +88,7 @@ def encoder(
     if is_text and not legacy:
         return encode_text
 
-    read_legacy = reader_of(legacy, max_size, unframer(max_size, dictionaries_of(codec)))
+    read_legacy = reader_of(legacy, max_size, unframer(max_size, dictionaries))
 
     def encode(plain: bytes) -> bytes:
         size = len(plain)
@@ -68,7 +105,13 @@ def encoder(
 
 
 def decoder(
-    codec: Codec, max_size: int, legacy: tuple[str, ...], *, is_text: bool, also: Codec | None = None
+    codec: Codec,
+    max_size: int,
+    legacy: tuple[str, ...],
+    *,
+    is_text: bool,
+    also: Codec | None = None,
+    known: Known | None = None,
 ) -> BytesFunction:
     """A function from stored bytes to plain bytes, safe in any thread.
 
@@ -78,14 +121,17 @@ def decoder(
         legacy: The formats to read besides frames.
         is_text: Whether the plain bytes have to be UTF-8.
         also: Another codec whose Dictionary is used as well.
+        known: Further dictionaries.
 
     Returns:
         A function that raises a DecodeError for whatever cannot be given back exactly.
     """
-    dictionaries = _Dictionaries(dictionaries_of(codec))
+    own = _Dictionaries(dictionaries_of(codec))
     if also is not None:
-        dictionaries.update(dictionaries_of(also))
-    return _decoder(max_size, legacy, dictionaries, is_text)
+        own.update(dictionaries_of(also))
+    if known is None:
+        return _decoder(max_size, legacy, own, is_text)
+    return _decoding(max_size, legacy, ChainMap(own, cast("Any", known)), is_text)
 
 
 class _Dictionaries(dict[int, Dictionary]):
@@ -95,8 +141,14 @@ class _Dictionaries(dict[int, Dictionary]):
         return hash(frozenset(self))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=64)
 def _decoder(
+    max_size: int, legacy: tuple[str, ...], dictionaries: _Dictionaries, check_text: bool
+) -> BytesFunction:
+    return _decoding(max_size, legacy, dictionaries, check_text)
+
+
+def _decoding(
     max_size: int, legacy: tuple[str, ...], dictionaries: Mapping[int, Dictionary], check_text: bool
 ) -> BytesFunction:
     unframe = unframer(max_size, dictionaries)

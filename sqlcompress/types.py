@@ -20,6 +20,7 @@ from sqlcompress.compressed import (
 )
 from sqlcompress.errors import DecodeError, SqlcompressError, UnknownFormatError, raise_alone
 from sqlcompress.frames import MAGICS
+from sqlcompress.known import known_of
 from sqlcompress.placement import Place, raise_on_read, raise_on_write
 from sqlcompress.stored import checked_utf8, decoder, dictionaries_of, encoder
 
@@ -57,7 +58,8 @@ class CompressedText(Compressed[str]):
         return str
 
     def _make_bind(self, dialect: Dialect) -> Processor:
-        encode = encoder(self.codec, self.min_size, self.max_size, self.legacy, is_text=True)
+        known = known_of(dialect)
+        encode = encoder(self.codec, self.min_size, self.max_size, self.legacy, is_text=True, known=known)
         place = self.place
 
         def bind(value: Any) -> bytes | None:
@@ -171,7 +173,8 @@ class CompressedJSON(Compressed[Any]):
             raise_alone(not_json(error))
 
     def _make_bind(self, dialect: Dialect) -> Processor:  # noqa: C901 - holds one flat function
-        encode = encoder(self.codec, self.min_size, self.max_size, self.legacy, is_text=True)
+        known = known_of(dialect)
+        encode = encoder(self.codec, self.min_size, self.max_size, self.legacy, is_text=True, known=known)
         serialize: Callable[[Any], str | bytes] = (
             self.serializer or getattr(dialect, "_json_serializer", None) or _DUMPS
         )
@@ -254,7 +257,8 @@ class CompressedBinary(Compressed[bytes]):
         return bytes
 
     def _make_bind(self, dialect: Dialect) -> Processor:
-        encode = encoder(self.codec, self.min_size, self.max_size, self.legacy, is_text=False)
+        known = known_of(dialect)
+        encode = encoder(self.codec, self.min_size, self.max_size, self.legacy, is_text=False, known=known)
         place = self.place
 
         def bind(value: Any) -> bytes | None:
@@ -267,8 +271,9 @@ class CompressedBinary(Compressed[bytes]):
         return bind
 
     def _make_result(self, dialect: Dialect) -> Processor:
-        unframe = unframer(self.max_size, dictionaries_of(self.codec))
-        decode = decoder(self.codec, self.max_size, self.legacy, is_text=False)
+        known = known_of(dialect)
+        unframe = unframer(self.max_size, dictionaries_of(self.codec, known))
+        decode = decoder(self.codec, self.max_size, self.legacy, is_text=False, known=known)
         has_legacy = bool(self.legacy)
         place = self.place
 

@@ -13,10 +13,13 @@ if sys.version_info >= (3, 11):
 else:
     from pip._vendor import tomli as tomllib
 
-project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+pyproject = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+project = pyproject["project"]
 declared = [
     *project["dependencies"],
     *(line for extra in project["optional-dependencies"].values() for line in extra),
+    # Newer applications ask for a newer SQLAlchemy than the lowest that is allowed here.
+    *pyproject["dependency-groups"]["applications"],
 ]
 for requirement in map(Requirement, declared):
     if requirement.name != project["name"]:

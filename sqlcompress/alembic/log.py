@@ -30,7 +30,10 @@ _SECONDS_BETWEEN_LINES = 5.0
 class Logged:
     """Logs progress at most every few seconds, the result, and how the space is given back."""
 
-    def __init__(self, verb: str, connection: Connection, table: TableName) -> None:
+    def __init__(
+        self, verb: str, connection: Connection, table: TableName, *, keeps_original: bool = False
+    ) -> None:
+        self._keeps_original = keeps_original
         self.result: RewriteResult | None = None
         self._verb = verb
         self._table = table
@@ -72,6 +75,11 @@ class Logged:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            _LOG.warning(
+                "%s: interrupted; what is done stays done, and the same command goes on from here",
+                self._table,
+            )
         if self.result is None or kind is not None:
             return
         result = self.result
@@ -84,7 +92,14 @@ class Logged:
             byte_size(result.bytes_before),
             byte_size(result.bytes_after),
             result.seconds,
-            f" The files do not shrink by themselves; {self._space.replace('%%', '%')} gives the space back."
-            if result.bytes_after < result.bytes_before
-            else "",
+            self._advice() if result.bytes_after < result.bytes_before else "",
         )
+
+    def _advice(self) -> str:
+        command = self._space.replace("%%", "%")
+        if self._keeps_original:
+            return (
+                " The original column is kept until op.drop_compressed_original; after that "
+                f"{command} gives the space back."
+            )
+        return f" The files do not shrink by themselves; {command} gives the space back."

@@ -13,6 +13,7 @@ from sqlcompress.alembic.log import Logged
 from sqlcompress.alembic.places import batching_of, bind_of, places, read_only
 from sqlcompress.alembic.stamped import refuse_autocommit, with_its_stamp
 from sqlcompress.dialects.alter import alteration_of
+from sqlcompress.jobs.at_hand import with_dictionaries
 from sqlcompress.jobs.column import compress_column, decompress_column
 from sqlcompress.jobs.marks import forget_mark
 from sqlcompress.jobs.plan import plan_compress, plan_decompress
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 def compress_online(operations: Operations, op: CompressColumnOp) -> None:
     """Compress the column of ``op``."""
     connection = bind_of(operations)
-    type_: Compressed[Any] = op.type_  # type: ignore[assignment]  # the operation has checked it
+    given: Compressed[Any] = op.type_  # type: ignore[assignment]  # the operation has checked it
+    with read_only(connection):
+        type_ = with_dictionaries(connection, given, op.schema)
     strategy = _strategy(op.strategy, type_, connection)
     if op.dry_run:
         plan = partial(plan_compress, drop_original=op.drop_original, existing_type=op.existing_type)
@@ -53,7 +56,7 @@ def compress_online(operations: Operations, op: CompressColumnOp) -> None:
         refuse_autocommit(connection)
     with (
         places(operations, table.schema, atomic=atomic) as (ddl, rows),
-        Logged("compressed", ddl, table) as log,
+        Logged("compressed", ddl, table, keeps_original=_keeps_original(op)) as log,
     ):
         batching = batching_of(op, log.progress)
         if op.strategy == "shadow":
@@ -71,7 +74,9 @@ def compress_online(operations: Operations, op: CompressColumnOp) -> None:
 def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
     """Decompress the column of ``op``."""
     connection = bind_of(operations)
-    existing: Compressed[Any] = op.existing_type or _reading(op.type_, connection)  # type: ignore[assignment]
+    given: Compressed[Any] = op.existing_type or _reading(op.type_, connection)  # type: ignore[assignment]
+    with read_only(connection):
+        existing = with_dictionaries(connection, given, op.schema)
     strategy = _strategy(op.strategy, existing, connection)
     if op.dry_run:
         plan = partial(plan_decompress, drop_original=op.drop_original)
@@ -94,7 +99,7 @@ def decompress_online(operations: Operations, op: DecompressColumnOp) -> None:
         refuse_autocommit(connection)
     with (
         places(operations, table.schema, atomic=atomic) as (ddl, rows),
-        Logged("decompressed", ddl, table) as log,
+        Logged("decompressed", ddl, table, keeps_original=_keeps_original(op)) as log,
     ):
         batching = batching_of(op, log.progress)
         if op.strategy == "shadow":
@@ -119,6 +124,10 @@ def _strategy(strategy: str, type_: Compressed[Any], connection: Connection) -> 
     return (
         strategy if strategy != "rewrite" or is_told or not isinstance(type_, CompressedBinary) else "atomic"
     )
+
+
+def _keeps_original(op: CompressColumnOp | DecompressColumnOp) -> bool:
+    return op.strategy == "shadow" and not op.drop_original
 
 
 def _named(op: CompressColumnOp | DecompressColumnOp) -> tuple[str, str]:

@@ -7,6 +7,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from alembic.operations.base import Operations
 
 from sqlcompress.alembic.batch import register as register_in_batch
+from sqlcompress.alembic.dictionaries import (
+    CreateDictionaryTableOp,
+    DropDictionaryTableOp,
+    TrainDictionaryOp,
+    create_table,
+    drop_table,
+    train_dictionary,
+)
+from sqlcompress.alembic.functions import (
+    CreateDecompressFunctionOp,
+    DropDecompressFunctionOp,
+    create_function,
+    drop_function,
+)
 from sqlcompress.alembic.kept import DropCompressedOriginalOp, drop_kept
 from sqlcompress.alembic.online import compress_online, decompress_online
 from sqlcompress.alembic.recompress import RecompressColumnOp, recompress
@@ -256,6 +270,11 @@ def register() -> None:
         (DecompressColumnOp, _decompress),
         (RecompressColumnOp, recompress),
         (DropCompressedOriginalOp, drop_kept),
+        (CreateDictionaryTableOp, create_table),
+        (DropDictionaryTableOp, drop_table),
+        (TrainDictionaryOp, train_dictionary),
+        (CreateDecompressFunctionOp, create_function),
+        (DropDecompressFunctionOp, drop_function),
     ):
         Operations.register_operation(op.name)(op)
         Operations.implementation_for(op)(run)

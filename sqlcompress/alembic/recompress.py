@@ -10,6 +10,7 @@ from sqlcompress.alembic.places import batching_of, bind_of, places, read_only
 from sqlcompress.alembic.settings import ColumnOp
 from sqlcompress.compressed import Compressed
 from sqlcompress.errors import MigrationBlockedError
+from sqlcompress.jobs.at_hand import with_dictionaries
 from sqlcompress.jobs.plan import plan_recompress
 from sqlcompress.jobs.recompress import check_recompress, recompress_column
 
@@ -128,8 +129,11 @@ def recompress(operations: Operations, op: RecompressColumnOp) -> None:
         )
         raise MigrationBlockedError(sentence, (sentence,))
     connection = bind_of(operations)
-    type_: Compressed[Any] = op.type_  # type: ignore[assignment]  # the operation has checked both
-    existing: Compressed[Any] = op.existing_type or type_  # type: ignore[assignment]
+    given: Compressed[Any] = op.type_  # type: ignore[assignment]  # the operation has checked both
+    given_existing: Compressed[Any] = op.existing_type or given  # type: ignore[assignment]
+    with read_only(connection):
+        type_ = with_dictionaries(connection, given, op.schema)
+        existing = with_dictionaries(connection, given_existing, op.schema)
     if op.dry_run:
         show_plan(
             operations,

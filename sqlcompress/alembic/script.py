@@ -81,7 +81,8 @@ def _command(op: CompressColumnOp, type_: TypeEngine[Any]) -> str:
     if codec.level != type(codec)().level:
         words += ["--level", str(codec.level)]
     if getattr(codec, "dictionary", None) is not None:
-        words += ["--dictionary", "FILE"]
+        named = isinstance(codec.dictionary, str)
+        words += ["--dictionary-name", shlex.quote(codec.dictionary)] if named else ["--dictionary", "FILE"]
     if type_.min_size != DEFAULT_MIN_SIZE:
         words += ["--min-size", str(type_.min_size)]
     for name in type_.legacy:

@@ -30,7 +30,7 @@ _TYPES: dict[str, type[Compressed[Any]]] = {
 
 
 def column_type_options(function: Function) -> Function:
-    """``--type``, ``--codec``, ``--level``, ``--dictionary``, ``--min-size`` and ``--legacy``."""
+    """``--type``, ``--codec`` and the other settings of a compressed type."""
     for option in reversed(
         (
             click.option(
@@ -53,6 +53,11 @@ def column_type_options(function: Function) -> Function:
                 "--dictionary",
                 type=click.Path(exists=True, dir_okay=False, path_type=Path),
                 help="A trained zstd dictionary in a file.",
+            ),
+            click.option(
+                "--dictionary-name",
+                metavar="NAME",
+                help="The dictionary that is active under this name in the database.",
             ),
             click.option(
                 "--min-size",
@@ -80,6 +85,7 @@ def column_type(
     dictionary: Path | None,
     min_size: int,
     legacy: tuple[str, ...],
+    dictionary_name: str | None = None,
 ) -> Compressed[Any]:
     """The type that the options describe.
 
@@ -87,15 +93,19 @@ def column_type(
         click.UsageError: A level that the codec does not have, or a dictionary for another codec than zstd.
     """
     try:
-        return _TYPES[kind](_codec(codec, level, dictionary), min_size=min_size, legacy=legacy)
+        chosen = _codec(codec, level, dictionary, dictionary_name)
+        return _TYPES[kind](chosen, min_size=min_size, legacy=legacy)
     except (ValueError, TypeError, OSError) as error:
         raise click.UsageError(str(error)) from error
 
 
-def _codec(name: str, level: int | None, dictionary: Path | None) -> Codec:
+def _codec(name: str, level: int | None, file: Path | None, dictionary_name: str | None) -> Codec:
     settings: dict[str, Any] = {} if level is None else {"level": level}
+    if file is not None and dictionary_name is not None:
+        raise ValueError("--dictionary and --dictionary-name exclude each other")
     if name == "zstd":
-        return Zstd(**settings, dictionary=None if dictionary is None else Dictionary.from_file(dictionary))
-    if dictionary is not None:
-        raise ValueError("--dictionary goes with --codec zstd")
+        return Zstd(**settings, dictionary=dictionary_name if file is None else Dictionary.from_file(file))
+    if file is not None or dictionary_name is not None:
+        option = "--dictionary" if dictionary_name is None else "--dictionary-name"
+        raise ValueError(f"{option} goes with --codec zstd")
     return Zlib(**settings) if name == "zlib" else Gzip(**settings)

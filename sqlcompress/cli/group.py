@@ -12,9 +12,13 @@ from sqlcompress.errors import MissingDependencyError
 
 #: The module of each command; it holds an object of the command's name.
 COMMANDS = {
+    "bench": "sqlcompress.cli.bench",
     "cat": "sqlcompress.cli.cat",
     "demo": "sqlcompress.cli.demo",
+    "dictionaries": "sqlcompress.cli.dictionaries",
+    "maintain": "sqlcompress.cli.maintain",
     "rewrite": "sqlcompress.cli.rewrite",
+    "train": "sqlcompress.cli.train",
 }
 
 

@@ -5,24 +5,30 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
 import click
-from sqlalchemy import URL, Engine, NullPool, create_engine, text
+from sqlalchemy import URL
 
+from sqlcompress import Dictionary
 from sqlcompress.cli.column_type import column_type, column_type_options
 from sqlcompress.cli.console import BarReporter, LineReporter, reporter
+from sqlcompress.cli.engines import job_engine, refuse_asynchronous
 from sqlcompress.cli.errors import JobCommand
 from sqlcompress.cli.interrupts import terminated_as_interrupted
+from sqlcompress.cli.lag import check_lag_options, lag_of, lag_options
 from sqlcompress.cli.options import dry_run_option, json_option, parse_shard, parse_url
+from sqlcompress.errors import DictionaryStoreError
+from sqlcompress.jobs.at_hand import with_dictionaries
+from sqlcompress.jobs.column import Batching
 from sqlcompress.jobs.conversions import Compress, Recompress
 from sqlcompress.jobs.figures import byte_size, ratio
+from sqlcompress.jobs.plan import Plan, plan_rewrite
 from sqlcompress.jobs.progress import Progress
 from sqlcompress.jobs.recompress import check_recompress
-from sqlcompress.jobs.rewrite import RewriteResult, rows_to_read
+from sqlcompress.jobs.rewrite import RewriteResult
 from sqlcompress.jobs.rewrite import rewrite as rewrite_job
 
 _INTERRUPTED = 128 + signal.SIGINT
@@ -56,18 +62,7 @@ _INTERRUPTED = 128 + signal.SIGINT
     metavar="K/N",
     help="Only part K of N; the others are run elsewhere, or later.",
 )
-@click.option(
-    "--max-lag", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait while replicas lag more."
-)
-@click.option("--lag-query", metavar="SQL", help="Gives the lag in seconds, as one number.")
-@click.option(
-    "--replica",
-    "replicas",
-    multiple=True,
-    callback=lambda ctx, param, values: tuple(parse_url(ctx, param, value) for value in values),
-    metavar="URL",
-    help="Where --lag-query is asked; URL itself if not given. May be given several times.",
-)
+@lag_options
 @json_option
 @dry_run_option
 def rewrite(
@@ -79,6 +74,7 @@ def rewrite(
     codec: str,
     level: int | None,
     dictionary: Path | None,
+    dictionary_name: str | None,
     min_size: int,
     legacy: tuple[str, ...],
     recompress: bool,
@@ -101,33 +97,37 @@ def rewrite(
     whose type change came from a script, for rows that were written plain, and with --recompress for another
     codec, level or dictionary. Interrupt it at any time and run it again: finished rows are left alone.
     """
-    if url.get_dialect().is_async:
-        raise click.BadParameter("takes a synchronous driver, such as psycopg or pymysql", param_hint="URL")
-    if (max_lag is None) != (lag_query is None):
-        raise click.UsageError("--max-lag and --lag-query go together.")
-    if replicas and lag_query is None:
-        raise click.UsageError("--replica goes with --lag-query.")
+    refuse_asynchronous(url)
+    check_lag_options(max_lag, lag_query, replicas)
     if shard is not None and dry_run:
         raise click.UsageError("--dry-run tells of the whole table: leave --shard out.")
     if where is not None and not where.strip():
         raise click.UsageError("--where takes a condition in SQL.")
-    type_ = column_type(kind, codec, level, dictionary, min_size, legacy)
-    convert = Recompress(type_, type_) if recompress else Compress(type_)
+    given = column_type(kind, codec, level, dictionary, min_size, legacy, dictionary_name)
     with ExitStack() as stack:
-        engine = stack.enter_context(_engine(url))
+        engine = stack.enter_context(job_engine(url))
         with engine.connect() as connection:
+            type_ = with_dictionaries(connection, given, schema)
+            if dictionary_name is not None and not isinstance(
+                getattr(type_.codec, "dictionary", None), Dictionary
+            ):
+                raise DictionaryStoreError(f"no dictionary {dictionary_name!r} is active in the database")
+            convert = Recompress(type_, type_) if recompress else Compress(type_)
             found = check_recompress(connection, table, column, type_, type_, schema=schema)
             if dry_run:
-                count = rows_to_read(
-                    connection, found.name, column, convert=convert, schema=found.schema, where=where
+                plan = plan_rewrite(
+                    connection,
+                    found.name,
+                    column,
+                    type_,
+                    schema=found.schema,
+                    recompress=recompress,
+                    batching=Batching(batch_rows, batch_bytes, pause, workers, where=where),
                 )
-                _print_plan(f"{found}.{column}", count, batch_rows, as_json=as_json)
+                _print_plan(plan, as_json=as_json)
                 return
-        lag = None
-        if lag_query is not None:
-            engines = [stack.enter_context(_engine(replica)) for replica in replicas] or [engine]
-            lag = _lag(engines, lag_query)
-        shown = _Shown(stack.enter_context(reporter()))
+        lag = lag_of(stack, engine, lag_query, replicas)
+        shown = Shown(stack.enter_context(reporter()))
         stack.enter_context(terminated_as_interrupted())
         try:
             result = rewrite_job(
@@ -157,33 +157,7 @@ def rewrite(
     _print(str(found), column, result, as_json=as_json)
 
 
-@contextmanager
-def _engine(url: URL) -> Iterator[Engine]:
-    # The job's connections are its own and end with it.
-    engine = create_engine(url, poolclass=NullPool)
-    try:
-        yield engine
-    finally:
-        engine.dispose()
-
-
-def _lag(engines: list[Engine], query: str) -> Callable[[], float | None]:
-    """The lag of the replica that is furthest behind; None where one does not know."""
-
-    def lag_seconds() -> float | None:
-        furthest = 0.0
-        for engine in engines:
-            with engine.connect() as connection:
-                lag = connection.execute(text(query)).scalar()
-            if lag is None:
-                return None
-            furthest = max(furthest, float(lag))
-        return furthest
-
-    return lag_seconds
-
-
-class _Shown:
+class Shown:
     """Shows a job's progress and remembers the last of it."""
 
     def __init__(self, told: BarReporter | LineReporter) -> None:
@@ -192,6 +166,7 @@ class _Shown:
         self._waited_for: str | None = None
 
     def __call__(self, progress: Progress) -> None:
+        """Show how far the job is."""
         self.last = progress
         if progress.waiting_for is not None:
             if progress.waiting_for != self._waited_for:
@@ -222,13 +197,10 @@ def _print(table: str, column: str, result: RewriteResult, *, as_json: bool) -> 
     )
 
 
-def _print_plan(column: str, rows: int, batch_rows: int, *, as_json: bool) -> None:
-    batches = -(-rows // batch_rows)
+def _print_plan(plan: Plan, *, as_json: bool) -> None:
     if as_json:
-        plan = {"column": column, "rows": rows, "batches": batches, "dry_run": True}
-        click.echo(json.dumps(plan, indent=2))
+        click.echo(json.dumps({**plan.as_dict(), "dry_run": True}, indent=2))
         return
-    click.echo(
-        f"Would read {rows:,} rows of {column}, in {batches:,} batches or more, and write those that change. "
-        "Each batch locks its rows until it is committed. Nothing was changed."
-    )
+    for line in plan.lines():
+        click.echo(line)
+    click.echo("Nothing was changed.")

@@ -17,6 +17,18 @@ class Database:
     #: value or wraps it, is left out; for any other driver it is applied.
     drivers_taking_bytes: ClassVar[frozenset[str]] = frozenset()
 
+    #: Drivers that ask for results as text, in which a binary value has more bytes, and can ask otherwise.
+    drivers_with_text_results: ClassVar[frozenset[str]] = frozenset()
+
+    #: Whether dictionaries can be kept in the database.
+    keeps_dictionaries: ClassVar[bool] = False
+
+    #: Whether a program gives its connections functions of its own.
+    takes_functions: ClassVar[bool] = False
+
+    #: Whether a database can be in one connection's memory, where no other connection finds it.
+    may_live_in_a_connection: ClassVar[bool] = False
+
     def binary_type(self) -> TypeEngine[Any]:
         """The type of a compressed column."""
         return LargeBinary()

@@ -14,6 +14,7 @@ class MySQL(Database):
     """MySQL through PyMySQL, mysqlclient and asyncmy."""
 
     name: ClassVar[str] = "mysql"
+    keeps_dictionaries: ClassVar[bool] = True
     drivers_taking_bytes: ClassVar[frozenset[str]] = frozenset({"pymysql", "mysqldb", "asyncmy"})
 
     def binary_type(self) -> TypeEngine[Any]:

@@ -29,9 +29,12 @@ class PostgreSQL(Database):
     """PostgreSQL through psycopg, psycopg2 and asyncpg."""
 
     name: ClassVar[str] = "postgresql"
+    keeps_dictionaries: ClassVar[bool] = True
     drivers_taking_bytes: ClassVar[frozenset[str]] = frozenset(
         {"psycopg", "psycopg_async", "psycopg2", "asyncpg"}
     )
+
+    drivers_with_text_results: ClassVar[frozenset[str]] = frozenset({"psycopg", "psycopg_async"})
 
     def binary_type(self) -> TypeEngine[Any]:
         return BYTEA()

@@ -11,4 +11,7 @@ class SQLite(Database):
     """SQLite through sqlite3 and aiosqlite."""
 
     name: ClassVar[str] = "sqlite"
+    keeps_dictionaries: ClassVar[bool] = True
+    takes_functions: ClassVar[bool] = True
+    may_live_in_a_connection: ClassVar[bool] = True
     drivers_taking_bytes: ClassVar[frozenset[str]] = frozenset({"pysqlite", "aiosqlite"})

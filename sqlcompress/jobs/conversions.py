@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlcompress.codec import unframer
+from sqlcompress.compressed import Compressed
 from sqlcompress.errors import CorruptValueError, DecodeError
 from sqlcompress.frames import MAGICS, is_framed
 from sqlcompress.many import frames_of_many
@@ -13,7 +14,6 @@ from sqlcompress.stored import decoder, dictionaries_of, encoder
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sqlcompress.compressed import Compressed
     from sqlcompress.dialects.rows import Rows, StoredAs
 
 
@@ -61,6 +61,15 @@ def one_by_one(convert: Callable[[bytes], bytes], values: Sequence[bytes]) -> li
     return converted
 
 
+def _all_utf8(values: Sequence[bytes]) -> bool:
+    """Whether each value is UTF-8: no character goes on across a line feed."""
+    try:
+        b"\n".join(values).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class Compress:
     """Plain values, and legacy formats where the type reads them, into the type's frames.
 
@@ -76,9 +85,10 @@ class Compress:
         self._frames_only = type_.copy()
         self._frames_only.legacy = ()
         self._is_plain_text = type_.is_text and not type_.legacy and not each_once
+        self._is_any_text = type(type_).check_plain is Compressed.check_plain
         self._many = frames_of_many(type_.codec) if self._is_plain_text else None
         self._encode = encoder(type_.codec, type_.min_size, type_.max_size, (), is_text=True)
-        self._unframe = unframer(type_.max_size, dictionaries_of(type_.codec))
+        self._unframe = unframer(type_.max_size, dictionaries_of(type_.codec, type_.known))
 
     def todo(self, rows: Rows) -> str | None:
         """As for Conversion."""
@@ -132,6 +142,12 @@ class Compress:
         if frames is None:
             # One by one, to say which it is.
             return one_by_one(self.convert, values)
+        if len(frames) == len(values) and self._is_any_text and _all_utf8(values):
+            # The common case, flat: a call for each value costs more here than the comparison.
+            return [
+                frame if len(frame) < len(value) else value
+                for frame, value in zip(frames, values, strict=True)
+            ]
         framed, check = iter(frames), self.type.check_plain
         converted: list[Converted] = []
         for value in values:
@@ -209,6 +225,7 @@ class Recompress:
             existing_type.legacy,
             is_text=existing_type.is_text,
             also=type_.codec,
+            known=existing_type.known,
         )
         # A text that looks like a legacy format is framed, or a second run would decode it once more.
         self.type = type_.copy()

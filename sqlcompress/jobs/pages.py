@@ -55,7 +55,8 @@ def read_page(
 ) -> list[Row]:
     """The next rows within the budget, with their values; at least one where there is one.
 
-    A value that the server could not hand over stays None.
+    A value that the server could not hand over stays None. Unlocked, a row may be changed or deleted between
+    the two statements that read a long value: it is marked as NULL then.
     """
     found = rows.page(connection, after, upto, limit or size.limit, size.inline_bytes, lock=lock)
     size.learn([row.size for row in found])
@@ -75,13 +76,15 @@ def read_page(
     long = [row for row in page if row.value is None and (at_most is None or row.size < at_most)]
     if long:
         values = {row.key: row for row in rows.values(connection, long)}
+        if not lock:
+            values = {row.key: row._replace(is_null=True) for row in long} | values
         page = [values.get(row.key, row) for row in page]
     return page
 
 
 def pages(connection: Connection, rows: Rows, size: PageSize) -> Iterator[Row]:
-    """Every row that is to be read, in key order, unlocked."""
+    """Every row that is to be read and still there, in key order, unlocked."""
     after: KeyValue | None = None
     while page := read_page(connection, rows, size, after, None, lock=False):
-        yield from page
+        yield from (row for row in page if not row.is_null)
         after = page[-1].key

@@ -33,7 +33,7 @@ class Plan:
     """What an operation would do.
 
     Attributes:
-        operation: ``"compress"``, ``"decompress"`` or ``"recompress"``.
+        operation: ``"compress"``, ``"decompress"``, ``"recompress"`` or ``"rewrite"``.
         table: The table, with its schema.
         column: The column.
         strategy: As given to the operation.
@@ -179,6 +179,28 @@ def plan_recompress(
     change = [_rows_step(found, described, strategy)]
     convert = Recompress(type_, existing_type)
     return _plan("recompress", connection, found, described, strategy, change, convert, batching)
+
+
+def plan_rewrite(
+    connection: Connection,
+    table: str,
+    column: str,
+    type_: Compressed[Any],
+    *,
+    schema: str | None,
+    recompress: bool,
+    batching: Batching,
+) -> Plan:
+    """What the rewrite job would do to a column that is binary already; ``recompress``: to its frames, too.
+
+    Raises:
+        MigrationBlockedError: There is no such table or column, or it cannot be rewritten.
+    """
+    check_recompress(connection, table, column, type_, type_, schema=schema)
+    found, described = _described(connection, table, column, schema)
+    convert = Recompress(type_, type_) if recompress else Compress(type_)
+    change = [_rows_step(found, described, "rewrite")]
+    return _plan("rewrite", connection, found, described, "rewrite", change, convert, batching)
 
 
 def _described(

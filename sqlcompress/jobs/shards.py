@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
@@ -144,22 +145,7 @@ class Shard:
         todo, rows.todo = rows.todo, None
         step = max(1, rows.total(session) // self.count)
         rows.todo = todo
-        keys = ", ".join(rows.key_sql)
-        bounds: list[KeyValue] = []
-        while len(bounds) < self.count - 1:
-            where, values = "", ()
-            if bounds:
-                condition, values = rows.compare_sql(">", bounds[-1], rows.binds())
-                where = f" WHERE {condition}"
-            found = session.exec_driver_sql(
-                f"SELECT {', '.join(rows.key_read_sql())} FROM {rows.from_sql()}{where}"
-                f" ORDER BY {keys} LIMIT 1 OFFSET {step - 1}",
-                tuple(values),
-            ).first()
-            if found is None:
-                break
-            bounds.append(tuple(found))
-        return bounds
+        return list(islice(rows.every(session, step), self.count - 1))
 
     def _all(self, job: sa.Table) -> tuple[sa.ColumnElement[bool], ...]:
         own = job.c.part.startswith(self._set, autoescape=True)

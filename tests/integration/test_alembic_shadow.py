@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 import sqlalchemy as sa
 from alembic.migration import MigrationContext
@@ -36,7 +38,8 @@ def columns(engine):
     return sorted(column["name"] for column in sa.inspect(engine).get_columns("Order"))
 
 
-def test_up_down_up_and_the_original_dropped(engine, database_url, tmp_path):
+def test_up_down_up_and_the_original_dropped(engine, database_url, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "alembic")
     made(engine)
     project = Project(tmp_path, database_url)
     arguments = 'strategy="shadow", batch_rows=25'
@@ -48,6 +51,7 @@ def test_up_down_up_and_the_original_dropped(engine, database_url, tmp_path):
     project.upgrade("1")
     assert texts(engine, CompressedText()) == TEXTS
     assert columns(engine) == ["d é", "id", "sqlcompress_original_d é"]
+    assert "The original column is kept until op.drop_compressed_original; after that " in caplog.text
     project.downgrade()
     assert texts(engine, sa.Text()) == TEXTS
     assert columns(engine) == ["d é", "id", "sqlcompress_compressed_d é"]
@@ -57,7 +61,8 @@ def test_up_down_up_and_the_original_dropped(engine, database_url, tmp_path):
     assert version(engine) == "2"
 
 
-def test_drop_original(engine, database_url, tmp_path):
+def test_drop_original(engine, database_url, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "alembic")
     made(engine)
     project = Project(tmp_path, database_url)
     project.revision(
@@ -68,6 +73,8 @@ def test_drop_original(engine, database_url, tmp_path):
     project.upgrade()
     assert texts(engine, CompressedText()) == TEXTS
     assert columns(engine) == ["d é", "id"]
+    assert "The files do not shrink by themselves; " in caplog.text
+    assert "is kept until" not in caplog.text
 
 
 def test_the_original_is_not_dropped_in_a_script():

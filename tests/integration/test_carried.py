@@ -43,7 +43,7 @@ _MYSQL = (
     ),
     f"GRANT SELECT (d), UPDATE (d) ON t TO {READER}",
     (
-        "CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW BEGIN IF @sqlcompress_job IS NULL THEN"
+        "CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW BEGIN IF NOT (@sqlcompress_job <=> '1') THEN"
         " SET NEW.touched = OLD.touched + 1; END IF; END"
     ),
 )

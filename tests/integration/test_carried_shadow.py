@@ -29,7 +29,7 @@ MYSQL = [
     "CREATE USER sqlcompress_shadow_reader",
     "GRANT SELECT (d), UPDATE (d) ON t TO sqlcompress_shadow_reader",
     (
-        "CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW BEGIN IF @sqlcompress_job IS NULL THEN"
+        "CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW BEGIN IF NOT (@sqlcompress_job <=> '1') THEN"
         " SET NEW.other = NEW.other + 1; END IF; END"
     ),
 ]

@@ -13,8 +13,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 
-from sqlcompress import CompressedText, Zlib, Zstd
+from sqlcompress import CompressedText, DictionaryStore, Zlib, Zstd
 from sqlcompress.frames import is_framed
+from sqlcompress.training import train
 from tests.commandline import invoke
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +54,23 @@ def test_compresses_and_finds_nothing_the_second_time(engine, table, url):
     assert re.match(r"\S*Order\.d: 0 rows of 0 read were rewritten in ", again.stdout)
 
 
+def test_a_dictionary_of_the_database(engine, table, url):
+    outcome = invoke("rewrite", url, "Order", "d", "--dictionary-name", "events é")
+    assert (outcome.exit_code, stored(engine, table)) == (1, [text.encode() for text in TEXTS])
+    assert "no dictionary 'events é' is active in the database" in outcome.stderr
+    store = DictionaryStore(engine)
+    store.create_table()
+    dictionary = train(
+        "events é", [f"row {i} {i * 7919 % 10007} \U0001f600 again".encode() * 3 for i in range(500)]
+    ).dictionary
+    store.publish(dictionary)
+    store.activate(dictionary.id, after_seconds=0)
+    outcome = invoke("rewrite", url, "Order", "d", "--dictionary-name", "events é", "--level", "9")
+    assert outcome.exit_code == 0, outcome.stderr
+    expected = CompressedText(Zstd(9, dictionary=dictionary))
+    assert stored(engine, table) == [expected.to_stored(text.encode()) for text in TEXTS]
+
+
 def test_recompress_where(engine, table, url):
     assert invoke("rewrite", url, "Order", "d", "--codec", "zlib", "--level", "9").exit_code == 0
     outcome = invoke("rewrite", url, "Order", "d", "--recompress", "--level", "19", "--where", "id <= 100")
@@ -76,7 +94,11 @@ def test_dry_run_changes_nothing(engine, table, url):
     outcome = invoke("rewrite", url, "Order", "d", "--dry-run", "--batch-rows", "100", "--json")
     assert json.loads(outcome.stdout)["rows"] == 300
     assert json.loads(outcome.stdout)["batches"] == 3
-    assert "Would read 300 rows" in invoke("rewrite", url, "Order", "d", "--dry-run").stdout
+    told = invoke("rewrite", url, "Order", "d", "--dry-run", "--where", "id <= 100").stdout
+    assert "\nRows: about 100, in 1 batches or more\n" in told
+    assert "\n  - the rows of one batch, until it is committed" in told
+    assert "\nDisk: the table takes " in told
+    assert told.endswith("\nNothing was changed.\n")
     assert stored(engine, table) == before
 
 
@@ -149,6 +171,8 @@ def test_a_text_column_is_refused(engine, url):
     [
         (["--level", "99"], "levels go from 1 to 22"),
         (["--codec", "zlib", "--dictionary", __file__], "--dictionary goes with --codec zstd"),
+        (["--codec", "gzip", "--dictionary-name", "e"], "--dictionary-name goes with --codec zstd"),
+        (["--dictionary-name", "e", "--dictionary", __file__], "exclude each other"),
         (["--max-lag", "3"], "go together"),
         (["--replica", "sqlite://"], "goes with --lag-query"),
         (["--batch-rows", "0"], "batch-rows"),

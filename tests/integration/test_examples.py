@@ -16,6 +16,7 @@ EXPECTED = {
     "orm.py": [
         r"Rain: 3826 characters, \d\d bytes stored, {'tags': \['weather'\], 'likes': 1099511627776, 'edi"
     ],
+    "dictionaries.py": [r"before: 9\d{4} bytes\nafter: [56]\d{4} bytes\nequal: True"],
     "async_orm.py": ["1000 events read, their numbers add up to 499500"],
     "without_sqlcompress.py": [
         rf"{codec}, long: \d\d bytes stored, 1100 characters\n{codec}, short: 2 bytes stored, 2 characters"

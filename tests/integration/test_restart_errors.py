@@ -104,7 +104,7 @@ def test_the_server_ends_the_connection(engine, database_url, tmp_path, strategy
 
 
 @pytest.mark.parametrize("strategy", ["rewrite", "atomic", "shadow"])
-def test_ctrl_c(engine, database_url, tmp_path, strategy):
+def test_ctrl_c(engine, database_url, tmp_path, strategy, caplog):
     rows = make(engine, strategy)
     project = project_of(tmp_path, database_url, strategy, columns=columns_of(strategy))
     if strategy == "shadow":
@@ -116,8 +116,11 @@ def test_ctrl_c(engine, database_url, tmp_path, strategy):
         if begins == "ALTER TABLE" and engine.dialect.name == "sqlite":
             continue
         for move, still in ((project.upgrade, "1"), (lambda: project.downgrade("1"), "2")):
+            caplog.clear()
             interrupted(move, begins, after, pressed, KeyboardInterrupt)
             assert version(engine) == still
+            if begins == ROWS:
+                assert "interrupted; what is done stays done, and the same command goes on" in caplog.text
             move()
             if still == "1":
                 assert compressed_rows(engine, columns_of(strategy)) == rows

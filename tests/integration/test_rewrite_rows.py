@@ -15,10 +15,12 @@ from alembic.operations import Operations
 from sqlalchemy.dialects import mysql
 
 from sqlcompress import CompressedBinary, CompressedText, MigrationBlockedError, MigrationFailedError
-from sqlcompress.dialects.rows import Rows
+from sqlcompress.dialects.rows import Rows, rows_of
 from sqlcompress.frames import MAGICS
 from sqlcompress.jobs import batches
 from sqlcompress.jobs.conversions import Compress, Decompress
+from sqlcompress.jobs.keys import key_of
+from sqlcompress.jobs.pages import PageSize, pages
 from sqlcompress.jobs.progress import reporting_to
 from sqlcompress.jobs.rewrite import rewrite
 
@@ -193,6 +195,28 @@ def test_batches_are_bounded_in_bytes(engine, monkeypatch):
     assert max(writes) <= 2_100_000
     found = values(engine, t)
     assert {k: TYPE.from_stored(v) for k, v in found.items()} == rows
+
+
+@pytest.mark.parametrize("change", ["DELETE FROM t WHERE id = 3", "UPDATE t SET d = NULL WHERE id = 3"])
+def test_a_long_value_that_goes_while_it_is_read_is_no_failure(engine, monkeypatch, change):
+    t = table(engine, rows=3)
+    with engine.begin() as connection:
+        long = {"id": 3, "d": b"a long value " * 100_000}
+        connection.execute(t.insert(), [long, {"id": 4, "d": b"the last"}])
+    asked = Rows.values
+
+    def values_after_the_change(rows, connection, long_rows):
+        connection.rollback()
+        with engine.begin() as other:
+            other.exec_driver_sql(change)
+        return asked(rows, connection, long_rows)
+
+    monkeypatch.setattr(Rows, "values", values_after_the_change)
+    with engine.connect() as connection:
+        found, column, key = key_of(connection, "t", "d")
+        rows = rows_of(connection, found, column, key)
+        read = {row.key[0]: row.value for row in pages(connection, rows, PageSize(1000, 1000, None))}
+    assert read == {0: text(0).encode(), 1: text(1).encode(), 2: text(2).encode(), 4: b"the last"}
 
 
 def test_progress_is_told_and_ends(engine):

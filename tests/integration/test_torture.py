@@ -16,15 +16,20 @@ from tests.torture.story import Size, Story
 ROUNDS = int(os.environ.get("SQLCOMPRESS_TORTURE_ROUNDS", "1"))
 
 
-@pytest.mark.parametrize("strategy", ["rewrite", "shadow"])
-def test_writers_and_kills(engine, database, tmp_path, strategy):
+CASES = [(kind, strategy) for kind in ("text", "json", "binary") for strategy in ("rewrite", "shadow")]
+# Short runs leave out what differs least from another case.
+SHORT = [("text", "rewrite"), ("text", "shadow"), ("json", "shadow"), ("binary", "rewrite")]
+
+
+@pytest.mark.parametrize(("kind", "strategy"), SHORT if ROUNDS == 1 else CASES)
+def test_writers_and_kills(engine, database, tmp_path, kind, strategy):
     for number in range(ROUNDS):
         seed = int(os.environ.get("SQLCOMPRESS_TORTURE_SEED", random.randrange(10**9)))
         print(f"seed {seed}")  # to repeat it
         size = Size() if ROUNDS == 1 else Size(rows=3600, kills=15)
         folder = tmp_path / str(number)
         folder.mkdir()
-        story = Story(engine, database, folder, strategy, seed, size)
+        story = Story(engine, database, folder, kind, strategy, seed, size)
         story.run()
         assert story.kills >= 10
         assert story.operations >= 100

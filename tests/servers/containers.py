@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL
 
+from sqlcompress.bench.servers.innodb import MYSQL_SETTINGS
+from sqlcompress.bench.servers.login import wait_until_ready
 from tests.servers import login
 from tests.servers.kinds import Kind, Unavailable
-from tests.servers.mysql import MYSQL_SETTINGS, SETTINGS
+from tests.servers.mysql import SETTINGS
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -57,7 +59,7 @@ def start(kind: Kind, running: ExitStack) -> URL:
     url = URL.create(kind.drivername(kind.sync_drivers[0]), user, password, host, published, database)
     if kind.name != "postgresql":
         url = url.update_query_dict({"charset": "utf8mb4"})
-    login.wait_until_ready(kind, url, _START_SECONDS, lambda: _is_running(container))
+    wait_until_ready(lambda: login.check(kind, url), _START_SECONDS, lambda: _is_running(container))
     return url
 
 

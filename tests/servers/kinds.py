@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sqlcompress.errors import ServerUnavailableError
 
-class Unavailable(Exception):  # noqa: N818 - a finding, told to the reader of a skip
-    """No server of a kind could be had."""
+#: A finding, told to the reader of a skip: no server of a kind could be had.
+Unavailable = ServerUnavailableError
 
 
 class Misconfigured(Exception):  # noqa: N818 - as above

@@ -84,18 +84,30 @@ def test_every_command_and_option_is_in_the_reference(name):
     else:
         sections = re.split(r"^## sqlcompress ", page, flags=re.MULTILINE)
         (section,) = [part for part in sections if part.startswith(f"{name}\n")]
-        parameters = command(name).params
+        parameters = list(command(name).params)
+        for each in getattr(command(name), "commands", {}).values():
+            assert f"`{each.name}" in section or f" {each.name} " in section
+            parameters += each.params
     options = [
         name.upper() if isinstance(parameter, click.Argument) else name
         for parameter in parameters
-        for name in parameter.opts
+        for name in (parameter.secondary_opts or parameter.opts)
     ]
     missing = [option for option in options if not re.search(rf"[` ]{option}[ `]", section)]
     assert missing == []
 
 
 def test_the_reference_has_no_option_that_is_gone():
-    known = {option for name in COMMANDS for parameter in command(name).params for option in parameter.opts}
+    commands = [command(name) for name in COMMANDS]
+    commands += [
+        sub for group in commands if isinstance(group, click.Group) for sub in group.commands.values()
+    ]
+    known = {
+        option
+        for each in commands
+        for parameter in each.params
+        for option in [*parameter.opts, *parameter.secondary_opts]
+    }
     known |= {option for parameter in sqlcompress.params for option in parameter.opts} | {"--help", "-h"}
     rows = re.findall(r"^\| (`--.*?) \|", REFERENCE.read_text(encoding="utf-8"), re.MULTILINE)
     assert rows

@@ -6,9 +6,20 @@ import copy
 import pickle
 
 import pytest
+import sqlalchemy
 import zstandard
+from sqlalchemy.dialects import mssql
 
-from sqlcompress import CompressedText, Dictionary, DictionaryNotFoundError, Zstd
+from sqlcompress import (
+    CompressedText,
+    Dictionary,
+    DictionaryNotFoundError,
+    DictionaryStore,
+    DictionaryStoreError,
+    Zstd,
+)
+from sqlcompress.codec import unframer
+from sqlcompress.known import Known
 from tests.values import DICTIONARY, OTHER_DICTIONARY, trained
 
 NOT_TRAINED = "not a trained zstd dictionary"
@@ -129,3 +140,23 @@ def test_under_a_name_that_no_dictionary_has_values_are_framed_without():
     stored = CompressedText(Zstd(dictionary="nobody's")).to_stored(b"a" * 1000)
     assert zstandard.get_frame_parameters(stored).dict_id == 0
     assert CompressedText().from_stored(stored) == b"a" * 1000
+
+
+def test_a_dictionary_that_comes_after_the_function_was_made():
+    """An engine knows none when its columns' functions are made, and an empty mapping is a false one."""
+    known = Known()
+    unframe = unframer(10_000, known)
+    frame = CompressedText(Zstd(dictionary=DICTIONARY)).to_stored(b"a text to be compressed " * 20)
+    with pytest.raises(DictionaryNotFoundError):
+        unframe(frame)
+    known.ask = {DICTIONARY.id: DICTIONARY}.get
+    assert unframe(frame) == b"a text to be compressed " * 20
+
+
+def test_a_store_needs_a_database_that_keeps_dictionaries():
+    pool = sqlalchemy.NullPool(lambda: None)
+    engine = sqlalchemy.Engine(pool, mssql.dialect(), sqlalchemy.make_url("mssql://"))
+    with pytest.raises(DictionaryStoreError, match="not on mssql; give the column a Dictionary from a file"):
+        DictionaryStore(engine)
+    with pytest.raises(TypeError, match="takes an Engine or Connection, not str"):
+        DictionaryStore("sqlite://")

@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL
 
-from tests.servers import KINDS, Misconfigured, Unavailable, _from_environment, mysql
-from tests.servers.private import Account, _last_words, free_port, make_folder, programs_in
+from sqlcompress.bench.servers import innodb
+from sqlcompress.bench.servers.process import (
+    Account,
+    _last_words,
+    free_port,
+    make_folder,
+    programs_in,
+)
+from tests.servers import KINDS, Misconfigured, Unavailable, _from_environment
 from tests.servers.require import chosen, import_driver, required
 
 ROOT = Path(__file__).parents[2]
@@ -107,14 +114,14 @@ def test_the_two_programs_called_mysqld_are_told_apart(monkeypatch, folder, kind
         (folder / name).chmod(0o755)
         write_program(folder / name / "mysqld", version)
     account = Account.ordinary("mysql")
-    monkeypatch.setattr(mysql, "_FOLDERS", ())
+    monkeypatch.setattr(innodb, "_FOLDERS", ())
     monkeypatch.setenv("PATH", os.pathsep.join(str(folder / name) for name in versions))
-    assert mysql._server_program(KINDS[kind], account) == folder / kind / "mysqld"
+    assert innodb.server_program(kind, account) == folder / kind / "mysqld"
 
     other = "mysql" if kind == "mariadb" else "mariadb"
     monkeypatch.setenv("PATH", str(folder / other))
     with pytest.raises(Unavailable, match=r"no server program on this machine; .*mysqld is \d+"):
-        mysql._server_program(KINDS[kind], account)
+        innodb.server_program(kind, account)
 
 
 def test_servers_do_not_run_as_root(monkeypatch):

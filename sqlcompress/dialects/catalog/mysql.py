@@ -249,7 +249,7 @@ class MySQLCatalog(Catalog):
             if event == "UPDATE" and not mentions(body, _JOB, quoted=()):
                 yield (
                     f"the trigger {name} fires for each rewritten row; drop it first, or let its body ask "
-                    "IF @sqlcompress_job IS NULL THEN, which the job sets in its sessions"
+                    "IF NOT (@sqlcompress_job <=> '1') THEN, which the job sets in its sessions"
                 )
             elif self.mentions(self.uses(body, column.name), column.name):
                 yield f"the trigger {name} uses {column.name}; drop it first, or have it leave it out"

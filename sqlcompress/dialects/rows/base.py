@@ -11,7 +11,7 @@ from sqlcompress.dialects.tables import Binds, Column, Key, TableName
 from sqlcompress.frames import MAGICS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy.engine import Connection
 
@@ -33,7 +33,7 @@ class Row(NamedTuple):
         size: Length of the stored value in bytes.
         value: The stored value; None where it was too long to come along with its page.
         stored_as: How the server keeps it.
-        is_null: The value is NULL; only :meth:`Rows.by_key` gives such rows.
+        is_null: The value is NULL, in a row of :meth:`Rows.by_key`, or one that changed while it was read.
     """
 
     key: KeyValue
@@ -154,6 +154,24 @@ class Rows(Sessions):
             f"SELECT {', '.join(self.key_read_sql())} FROM {self.table_sql} ORDER BY {order} LIMIT 1"
         ).first()
         return None if row is None else tuple(row)
+
+    def every(self, connection: Connection, step: int) -> Iterator[KeyValue]:
+        """The key of every ``step``-th row, in order: one walk through the index."""
+        last: KeyValue | None = None
+        while True:
+            where, values = "", ()
+            if last is not None:
+                condition, values = self.compare_sql(">", last, self.binds())
+                where = f" WHERE {condition}"
+            found = connection.exec_driver_sql(
+                f"SELECT {', '.join(self.key_read_sql())} FROM {self.from_sql()}{where}"
+                f" ORDER BY {', '.join(self.key_sql)} LIMIT 1 OFFSET {step - 1}",
+                tuple(values),
+            ).first()
+            if found is None:
+                return
+            last = tuple(found)
+            yield last
 
     def estimate(self, connection: Connection) -> int:
         """The server's own estimate of the rows of the table; 0 where there is none."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from math import isqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -134,45 +133,38 @@ class MySQLRows(Rows):
         return f"({' OR '.join(alternatives)})", tuple(values)
 
     def write(self, connection: Connection, changes: Sequence[Change]) -> int:
-        if len(self.key_sql) == 1 and type(changes[0].key[0]) is int:
-            return self._write_by_number(connection, changes)
-        values: list[Any] = []
-        size = group_size(len(changes))
-        for start in range(0, len(changes), size):
-            group = changes[start : start + size]
-            if len(self.key_sql) == 1:
-                values += group[-1].key
-            for change in group:
-                values += change.key
-                values.append(change.value)
-        for change in changes:
-            values += change.key
-        return connection.exec_driver_sql(self._statement(len(changes)), tuple(values)).rowcount
-
-    def _write_by_number(self, connection: Connection, changes: Sequence[Change]) -> int:
-        """As :meth:`write`; numbers stand in the text, which spares the driver two thirds of its work."""
-        numbers = [change.key[0] for change in changes]
-        key, size, new = self.key_sql[0], group_size(len(changes)), self.new_value_sql("%s")
-        groups = []
-        for start in range(0, len(numbers), size):
-            group = numbers[start : start + size]
-            cases = " ".join([f"WHEN {number} THEN {new}" for number in group])
-            groups.append(f"WHEN {key} <= {group[-1]} THEN CASE {key} {cases} END")
-        statement = self._update(f"CASE {' '.join(groups)} END", f"{key} IN ({', '.join(map(str, numbers))})")
-        return connection.exec_driver_sql(statement, tuple([change.value for change in changes])).rowcount
-
-    @lru_cache(maxsize=64)  # noqa: B019 - one object lives as long as its job
-    def _statement(self, count: int) -> str:
-        new = self.new_value_sql("%s")
+        # Values stand in the text as hexadecimal digits: the server reads those in two thirds of the time
+        # that it takes for bytes with escapes in a multi-byte character set, and the driver escapes nothing.
+        new = [self.new_value_sql(_literal(change.value)) for change in changes]
         if len(self.key_sql) > 1:
             pairs = " AND ".join(f"{name} = %s" for name in self.key_sql)
-            case = f"CASE {' '.join([f'WHEN {pairs} THEN {new}'] * count)} END"
-            return self._update(case, " OR ".join([f"({pairs})"] * count))
-        key, size, groups = self.key_sql[0], group_size(count), []
-        for start in range(0, count, size):
-            length = min(size, count - start)
-            groups.append(f"WHEN {key} <= %s THEN CASE {key} {f'WHEN %s THEN {new} ' * length}END")
-        return self._update(f"CASE {' '.join(groups)} END", f"{key} IN ({', '.join(['%s'] * count)})")
+            keys = [part for change in changes for part in change.key]
+            statement = self._update(
+                f"CASE {' '.join([f'WHEN {pairs} THEN {value}' for value in new])} END",
+                " OR ".join([f"({pairs})"] * len(changes)),
+            )
+            return connection.exec_driver_sql(statement, tuple(keys + keys)).rowcount
+        bound: list[Any] = []
+        if type(changes[0].key[0]) is int:
+            keys = [str(change.key[0]) for change in changes]
+        else:
+            bound, keys = [change.key[0] for change in changes], ["%s"] * len(changes)
+        # In key order: finding the group first and then the row takes about the square root of the number of
+        # rows in comparisons for a row, where one flat CASE takes half of it.
+        key, size, groups, values = self.key_sql[0], max(1, isqrt(len(changes))), [], []
+        for start in range(0, len(changes), size):
+            group = keys[start : start + size]
+            cases = " ".join(
+                [f"WHEN {k} THEN {v}" for k, v in zip(group, new[start : start + size], strict=True)]
+            )
+            groups.append(f"WHEN {key} <= {group[-1]} THEN CASE {key} {cases} END")
+            if bound:
+                values += [bound[min(start + size, len(changes)) - 1], *bound[start : start + size]]
+        # At least one value is bound: without any, not every driver turns the %% of a name into one %.
+        match = f"{key} IN ({', '.join([*keys[:-1], '%s'])})"
+        values += bound or [changes[-1].key[0]]
+        statement = self._update(f"CASE {' '.join(groups)} END", match)
+        return connection.exec_driver_sql(statement, tuple(values)).rowcount
 
     def _update(self, case: str, match: str) -> str:
         return (
@@ -181,10 +173,8 @@ class MySQLRows(Rows):
         )
 
 
-def group_size(count: int) -> int:
-    """Rows in one group of the two-level CASE for ``count`` rows.
-
-    Rows come in key order: finding the group first and then the row takes about the square root of ``count``
-    comparisons for a row, where one flat CASE takes half of ``count``.
-    """
-    return max(1, isqrt(count))
+def _literal(value: bytes | str | None) -> str:
+    """A new value as a literal."""
+    if isinstance(value, str):
+        return f"_utf8mb4 X'{value.encode().hex()}'"
+    return "NULL" if value is None else f"X'{value.hex()}'"

@@ -13,15 +13,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.servers.kinds import Unavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from contextlib import ExitStack
+from sqlcompress.errors import ServerUnavailableError
 
 #: Seconds for a program that prepares a data folder. Oracle's mysqld takes 5 to 20.
 _PREPARE_SECONDS = 120.0
@@ -35,7 +33,7 @@ class Account:
     """Who a server runs as.
 
     Attributes:
-        uid: None for the user who runs the tests.
+        uid: None for the user who runs this process.
         gid: As uid.
     """
 
@@ -51,11 +49,12 @@ class Account:
             with contextlib.suppress(KeyError):
                 entry = pwd.getpwnam(name)
                 return cls(entry.pw_uid, entry.pw_gid)
-        raise Unavailable(
+        raise ServerUnavailableError(
             f"the server does not run as root, and none of {', '.join(preferred)}, nobody exists"
         )
 
     def popen_arguments(self) -> dict[str, Any]:
+        """What ``subprocess.Popen`` needs to run a program as this account."""
         if self.uid is None:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
@@ -68,23 +67,23 @@ class Account:
             return False
 
     def prepare(self, arguments: Sequence[str], folder: Path) -> None:
-        """Runs a program that prepares a data folder.
+        """Run a program that prepares a data folder.
 
         Raises:
-            Unavailable: it failed; its last words are in the message.
+            ServerUnavailableError: it failed; its last words are in the message.
         """
         name = Path(arguments[0]).name
         try:
             done = self._run(arguments, cwd=folder)
         except OSError as error:
-            raise Unavailable(f"{name} does not start: {error}") from None
+            raise ServerUnavailableError(f"{name} does not start: {error}") from None
         except subprocess.TimeoutExpired:
-            raise Unavailable(f"{name} took longer than {_PREPARE_SECONDS:.0f} s") from None
+            raise ServerUnavailableError(f"{name} took longer than {_PREPARE_SECONDS:.0f} s") from None
         if done.returncode != 0:
-            raise Unavailable(f"{name} failed: {_last_words(done.stdout)}")
+            raise ServerUnavailableError(f"{name} failed: {_last_words(done.stdout)}")
 
     def _run(self, arguments: Sequence[str], cwd: str | Path) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
+        return subprocess.run(  # noqa: S603 - programs found by their names
             arguments,
             cwd=cwd,
             stdin=subprocess.DEVNULL,
@@ -99,14 +98,14 @@ class Account:
 
 def make_folder(name: str, account: Account, running: ExitStack) -> Path:
     """A folder of the account's own that is removed at the end of ``running``."""
-    for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):
+    for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # noqa: S108 - a folder of our own is made there
         if account.uid is None or _is_open_to_all(Path(parent)):
             folder = Path(tempfile.mkdtemp(prefix=f"sqlcompress-{name}-", dir=parent))
             running.callback(shutil.rmtree, folder, ignore_errors=True)
             if account.uid is not None and account.gid is not None:
                 os.chown(folder, account.uid, account.gid)
             return folder
-    raise Unavailable("there is no temporary folder that users other than root can reach")
+    raise ServerUnavailableError("there is no temporary folder that users other than root can reach")
 
 
 def free_port() -> int:
@@ -125,16 +124,18 @@ class Server:
     log: Path
 
     def is_running(self) -> bool:
+        """Whether its process has not ended."""
         return self.process.poll() is None
 
     def last_words(self) -> str:
+        """The errors in its log, or its last lines."""
         return _last_words(self.log.read_bytes())
 
 
 def run(
     arguments: Sequence[str], folder: Path, account: Account, stop_signal: signal.Signals, running: ExitStack
 ) -> Server:
-    """Starts a server program; it is stopped at the end of ``running``, and if this process is killed.
+    """Start a server program; it is stopped at the end of ``running``, and if this process is killed.
 
     Args:
         arguments: The program and its arguments.
@@ -145,14 +146,14 @@ def run(
     """
     log = folder / "server.log"
     with log.open("wb") as output:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - as above
             arguments,
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             env=_environment(),
-            preexec_fn=_end_with_parent(stop_signal),  # noqa: PLW1509 - the keeper has no threads
+            preexec_fn=_end_with_parent(stop_signal),  # noqa: PLW1509 - callers have no threads yet
             **account.popen_arguments(),
         )
     running.callback(_stop, process, stop_signal)

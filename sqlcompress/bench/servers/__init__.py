@@ -1,0 +1,1 @@
+"""Private database servers from the machine's programs, on the loopback interface."""
