@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +15,7 @@ from sqlcompress.bench import link
 from sqlcompress.bench.compare import changes
 from sqlcompress.bench.corpora import NAMES, Corpus, corpus, corpus_of_file, encoded
 from sqlcompress.bench.databases import DATABASES
+from sqlcompress.bench.databases.base import cpu_seconds
 from sqlcompress.bench.figures import amount, groups
 from sqlcompress.bench.link import LinkUnavailableError, open_link
 from sqlcompress.bench.options import Options
@@ -193,3 +197,33 @@ def test_a_link_that_cannot_be_made_says_why(monkeypatch):
     monkeypatch.setattr(link.shutil, "which", lambda _program: None)
     with pytest.raises(LinkUnavailableError, match=r"^a slow link needs ip and tc \(package iproute2\)$"):
         open_link(None)
+
+
+#: A server whose processes come and go, as PostgreSQL's do: each uses 30 ms, and is waited for.
+COMING_AND_GOING = """
+import os, sys, time
+for _ in range(40):
+    child = os.fork()
+    if not child:
+        while time.process_time() < 0.03:
+            pass
+        os._exit(0)
+    os.waitpid(child, 0)
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_processor_time_of_children_that_end_is_neither_lost_nor_counted_twice():
+    with subprocess.Popen(
+        [sys.executable, "-c", COMING_AND_GOING], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        os.set_blocking(server.stdout.fileno(), False)
+        readings = []
+        while server.stdout.read() is None:
+            readings.append(cpu_seconds(server.pid))
+        readings.append(cpu_seconds(server.pid))
+        server.communicate()
+    assert readings == sorted(readings)
+    assert readings[-1] >= 40 * 0.02  # figures of the system are in hundredths, rounded down

@@ -155,14 +155,32 @@ def log_in(url: URL) -> None:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Seconds of processor of a process and of all its children, those that have ended included."""
+    """Seconds of processor of a process and of all its children, those that have ended included.
+
+    Never less than at an earlier call: a child that ends moves from its own figures to its parent's, and one
+    that does so between two reads would be counted in neither or in both, so all are read again.
+    """
     process = psutil.Process(pid)
+    while (found := _cpu_seconds_at_once(process)) is None:
+        pass
+    return found
+
+
+def _cpu_seconds_at_once(process: psutil.Process) -> float | None:
+    """None where a child ended meanwhile.
+
+    Raises:
+        psutil.NoSuchProcess: The process itself has ended.
+    """
     own = process.cpu_times()
-    total = own.user + own.system + own.children_user + own.children_system
-    for child in process.children(recursive=True):
-        try:
-            times = child.cpu_times()
-        except psutil.NoSuchProcess:  # in its parent's figures from now on
-            continue
-        total += times.user + times.system
-    return float(total)
+    try:
+        children = process.children(recursive=True)
+        times = [own, *(child.cpu_times() for child in children)]
+        again = [process.cpu_times(), *(child.cpu_times() for child in children)]
+    except psutil.NoSuchProcess:
+        return None
+    ended = [one.children_user + one.children_system for one in times]
+    if ended != [one.children_user + one.children_system for one in again]:
+        return None
+    # The system counts in hundredths; the same sum in another order would differ in its last bit.
+    return round(float(sum(one.user + one.system for one in times) + sum(ended)), 6)
