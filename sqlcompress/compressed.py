@@ -51,6 +51,8 @@ class Compressed(TypeDecorator[_T]):
     cache_ok = True
     comparator_factory = CompressedComparator
     is_text: ClassVar[bool] = True
+    #: What the plain value is to SQL: text, json or binary.
+    kind: ClassVar[str] = "text"
 
     codec: Codec
     min_size: int

@@ -1,4 +1,4 @@
-"""What an engine is given: a compiler safe for compressed columns, and its database's dictionaries."""
+"""What an engine is given: a compiler that asks for plain values, and its database's dictionaries."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ _EngineT = TypeVar("_EngineT", bound="Engine | AsyncEngine")
 def install(
     engine: _EngineT, *, schema: str | None = None, refresh_seconds: float = REFRESH_SECONDS
 ) -> _EngineT:
-    """Give an engine its database's dictionaries, and a compiler that refuses to take frames for values.
+    """Give an engine its database's dictionaries, and a compiler that never takes frames for values.
 
     Dictionaries are read from the table ``sqlcompress_dictionary`` when the engine first connects, and again
     when a connection is taken from the pool, at most every ``refresh_seconds``: one short query then, none
     for each statement. A value whose dictionary is not known is served all the same: it is asked for through
     a connection of its own, once. Without the table, columns that name a dictionary compress without.
 
-    A column type sees only the operators called on its own column. With this, ``plain == column``,
-    ``func.lower(column)``, ``ORDER BY column``, a UNION with a plain column or ``INSERT … SELECT`` into one
-    raise a CompileError with advice, too. It costs 0.1 ms once for each shape of a statement. Reading and
-    writing values works the same without it.
+    Operators on a compressed column need this, and so do ``plain == column``, ``func.lower(column)`` and
+    ``ORDER BY column``, which its type does not see: the compiler has the database decode the column there.
+    Where the database cannot, and where a statement would put frames among plain values, as a UNION with a
+    plain column or ``INSERT … SELECT`` into one would, it raises a CompileError with advice. It costs 0.1 ms
+    once for each shape of a statement. Reading and writing values works the same without it.
 
-    SQLite's connections get the function that ``decompressed()`` calls. psycopg is asked for binary results
+    SQLite's connections get the function that decodes. psycopg is asked for binary results
     where they hold compressed columns and types that come out the same: otherwise it gets, and parses, two
     hexadecimal digits for each byte.
 

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from sqlalchemy import event
 
 from sqlcompress.codec import Zstd
+from sqlcompress.dialects.sqlite import PLAIN
 from sqlcompress.dictionaries import Dictionary
 from sqlcompress.errors import DecodeError, UnknownFormatError
 from sqlcompress.known import known_of
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sqlcompress")
 
-#: ``(value, kind, legacy formats with commas between, max_size)``; the kind is text, json or binary.
-PLAIN: Final = "sqlcompress_plain"
 _INSTALLED: Final = "sqlcompress_functions"
 
 _given: WeakSet[Engine] = WeakSet()

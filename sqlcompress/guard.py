@@ -1,33 +1,48 @@
-"""A statement compiler that refuses what would compare or move compressed bytes as if they were values.
+"""A statement compiler that has the database decode wherever a statement looks at compressed values.
 
 A column's comparator sees only the operators called on that column. ``plain == column``,
 ``func.lower(column)``, ``ORDER BY column`` or ``INSERT … SELECT column`` into a plain table are seen nowhere
 but here, when the statement is compiled, once for each shape of a statement.
 
+- What looks at a value gets the plain one: operators, functions, CAST, CASE, ORDER BY, PARTITION BY.
+- What is computed from compressed text and is itself of a compressed type (``coalesce``, ``max``, ``case``)
+  is given back as a column would store it, so that it can be read, written and asked like one.
+- What only hands values on keeps the stored ones: columns of a SELECT, GROUP BY, DISTINCT, UNION, COUNT.
+- What would put stored bytes among plain values, or plain ones into a compressed column, is refused.
+
 What it touches of SQLAlchemy that is not documented API, the same in 2.0 and 2.1:
 
 - ``Dialect.statement_compiler``, a class attribute, set on one engine's dialect;
-- ``SQLCompiler.visit_<element>()`` and ``order_by_clause()``, called as they are called on the base class;
-- ``Select._order_by_clauses``, ``_values`` of INSERT and UPDATE, ``Insert.select``, ``Insert._select_names``;
-- the visit name ``label_reference`` of a label object in ORDER BY;
+- ``SQLCompiler.visit_<element>()``, ``order_by_clause()`` and ``group_by_clause()``, called as they are
+  called on the base class; ``SQLCompiler.binds`` and ``stack``, and ``_label_resolve_dict`` of what is in it;
+- ``Select._order_by_clauses``, ``_values`` and ``_multi_values`` of INSERT and UPDATE, ``Insert.select``,
+  ``Insert._select_names``;
+- the attributes of elements that hold their operands, see ``sqlcompress.opening``;
 - ``update_values_to_set`` of ON CONFLICT DO UPDATE and ``update`` of ON DUPLICATE KEY UPDATE.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, LargeBinary, exc
 from sqlalchemy.sql import operators
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.elements import BindParameter, ClauseList, Grouping, Label, Null, TextClause
-from sqlalchemy.sql.selectable import SelectBase
+from sqlalchemy.sql.elements import BindParameter, Null, TextClause
+from sqlalchemy.sql.selectable import CompoundSelect, ScalarSelect
 
-from sqlcompress.comparator import StoredComparison, refusal
+from sqlcompress.comparator import NULL_TESTS, StoredComparison, is_null, refusal
 from sqlcompress.compressed import Compressed
+from sqlcompress.dialects import database_of
+from sqlcompress.dialects.base import NoDecoderError
+from sqlcompress.opening import Opening, bare, is_read_as, with_attributes
 
-_NULL_TESTS = frozenset({operators.is_, operators.is_not})
+#: Functions whose result is one of their arguments, whatever these hold, and that ask for nothing but NULL.
+_CHOOSING = frozenset({"coalesce"})
+_COLLECTIONS = frozenset({operators.any_op, operators.all_op})
 
 
 def guarded(compiler: type[SQLCompiler]) -> type[SQLCompiler]:
@@ -35,10 +50,6 @@ def guarded(compiler: type[SQLCompiler]) -> type[SQLCompiler]:
     if issubclass(compiler, Guard):
         return compiler
     return type(compiler.__name__, (Guard, compiler), {"__module__": compiler.__module__})
-
-
-def _visit_name(element: object) -> str | None:
-    return getattr(element, "__visit_name__", None)
 
 
 class Guard(SQLCompiler if TYPE_CHECKING else object):  # type: ignore[misc]
@@ -50,81 +61,234 @@ class Guard(SQLCompiler if TYPE_CHECKING else object):  # type: ignore[misc]
     """
 
     binary_types: tuple[int, ...] | None = None
+    #: The element that is to be rendered plain, though its type is compressed; None once it was met.
+    _bare: Any = None
+    _is_sorting = False
+
+    @cached_property
+    def _opening(self) -> Opening:
+        return Opening(self.dialect)
+
+    # -- operands that are looked at ---------------------------------------------------------------------
 
     def visit_binary(self, binary: Any, *args: Any, **kw: Any) -> Any:
-        is_null_test = binary.operator in _NULL_TESTS and isinstance(binary.right, Null)
+        is_null_test = binary.operator in NULL_TESTS and is_null(binary.right)
         if not is_null_test and not isinstance(binary, StoredComparison):
-            self._refuse((binary.left, binary.right), binary.operator)
+            opened = self._opening.opened
+            left, right = opened(binary.left, binary.operator), opened(binary.right, binary.operator)
+            binary = with_attributes(binary, left=left, right=right)
         return super().visit_binary(binary, *args, **kw)
 
     def visit_unary(self, unary: Any, *args: Any, **kw: Any) -> Any:
-        self._refuse((unary.element,), unary.operator or unary.modifier)
+        operator = unary.operator or unary.modifier
+        if operator in _COLLECTIONS:
+            inner = bare(unary.element)
+            if not isinstance(inner, ScalarSelect) and self._opening.compressed_type(inner) is not None:
+                raise refusal(inner, operator)
+        if operator is not operators.exists:  # which asks for rows and not for what is in them
+            unary = with_attributes(unary, element=self._opening.opened(unary.element, operator))
         return super().visit_unary(unary, *args, **kw)
 
-    def visit_function(self, func: Any, *args: Any, **kw: Any) -> Any:
-        if func.name.lower() != "count":
-            self._refuse(func.clauses, f"{func.name}()")
-        return super().visit_function(func, *args, **kw)
-
     def visit_cast(self, cast: Any, *args: Any, **kw: Any) -> Any:
-        self._refuse((cast.clause,), "CAST")
-        return super().visit_cast(cast, *args, **kw)
+        return super().visit_cast(self._opened_cast(cast, "CAST"), *args, **kw)
 
     def visit_try_cast(self, cast: Any, *args: Any, **kw: Any) -> Any:
-        self._refuse((cast.clause,), "TRY_CAST")
-        return super().visit_try_cast(cast, *args, **kw)
+        return super().visit_try_cast(self._opened_cast(cast, "TRY_CAST"), *args, **kw)
+
+    def _opened_cast(self, cast: Any, name: str) -> Any:
+        if self._opening.compressed_type(cast) is not None:
+            raise refusal(cast.clause, f"{name} to a compressed type")
+        return with_attributes(cast, clause=self._opening.opened(cast.clause))
 
     def visit_type_coerce(self, type_coerce: Any, *args: Any, **kw: Any) -> Any:
         # The way to the stored bytes themselves: type_coerce(column, LargeBinary).
-        if not isinstance(type_coerce.type, (LargeBinary, Compressed)):
-            self._refuse((type_coerce.clause,), "type_coerce() to anything but LargeBinary")
+        impl = type_coerce.type.dialect_impl(self.dialect)
+        if not isinstance(type_coerce.type, LargeBinary) and not isinstance(impl, (LargeBinary, Compressed)):
+            clause = self._opening.opened(type_coerce.clause)
+            type_coerce = with_attributes(type_coerce, clause=clause)
         return super().visit_type_coerce(type_coerce, *args, **kw)
 
     def visit_extract(self, extract: Any, *args: Any, **kw: Any) -> Any:
-        self._refuse((extract.expr,), "EXTRACT")
+        extract = with_attributes(extract, expr=self._opening.opened(extract.expr))
         return super().visit_extract(extract, *args, **kw)
 
-    def visit_case(self, clause: Any, *args: Any, **kw: Any) -> Any:
-        results = [result for _, result in clause.whens]
-        if clause.else_ is not None:
-            results.append(clause.else_)
-        self._refuse((() if clause.value is None else (clause.value,)), "CASE")
-        self._refuse((condition for condition, _ in clause.whens), "CASE")
-        self._refuse_mixture(results, "CASE")
-        return super().visit_case(clause, *args, **kw)
-
     def visit_tuple(self, clauselist: Any, *args: Any, **kw: Any) -> Any:
-        self._refuse(clauselist.clauses, "a tuple")
-        return super().visit_tuple(clauselist, *args, **kw)
+        return super().visit_tuple(self._opening.opened_clauses(clauselist, operators.eq), *args, **kw)
 
     def visit_expression_clauselist(self, clauselist: Any, *args: Any, **kw: Any) -> Any:
-        self._refuse(clauselist.clauses, clauselist.operator)
-        return super().visit_expression_clauselist(clauselist, *args, **kw)
+        opened = self._opening.opened_clauses(clauselist, clauselist.operator)
+        return super().visit_expression_clauselist(opened, *args, **kw)
+
+    def visit_array(self, array: Any, *args: Any, **kw: Any) -> Any:
+        self._opening.compressed_type(array)
+        return super().visit_array(array, *args, **kw)
+
+    def visit_bindparam(self, bindparam: Any, *args: Any, **kw: Any) -> Any:
+        other = self.binds.get(bindparam.key)
+        if other is not None and other is not bindparam:
+            one, two = self._opening.compressed_type(other), self._opening.compressed_type(bindparam)
+            if repr(one) != repr(two):
+                raise exc.CompileError(
+                    f"the parameter {bindparam.key!r} is used for a compressed value in one place and in"
+                    " another way elsewhere: give it two names"
+                )
+        return super().visit_bindparam(bindparam, *args, **kw)
+
+    # -- what is computed --------------------------------------------------------------------------------
+
+    def visit_function(self, func: Any, *args: Any, **kw: Any) -> Any:
+        name = func.name.lower()
+        if name == "count" or (name in _CHOOSING and self._opening.keeps(func.clauses)):
+            return super().visit_function(func, *args, **kw)
+        opened = self._opening.opened_arguments(func)
+        render = super().visit_function
+        return self._computed(func, name, lambda: render(opened, *args, **kw))
+
+    def visit_case(self, clause: Any, *args: Any, **kw: Any) -> Any:
+        opened = self._opening.opened
+        results = [result for _, result in clause.whens]
+        results += [] if clause.else_ is None else [clause.else_]
+        is_kept = self._opening.keeps(results)
+        taken: Callable[[Any], Any] = (lambda element: element) if is_kept else opened
+        whens = [(opened(condition, operators.eq), taken(result)) for condition, result in clause.whens]
+        value = None if clause.value is None else opened(clause.value, operators.eq)
+        else_ = None if clause.else_ is None else taken(clause.else_)
+        changed = with_attributes(clause, whens=whens, value=value, else_=else_)
+        render = super().visit_case
+        if is_kept:
+            return render(changed, *args, **kw)
+        return self._computed(clause, "CASE", lambda: render(changed, *args, **kw))
 
     def visit_over(self, over: Any, *args: Any, **kw: Any) -> Any:
-        if over.order_by is not None:
-            self._refuse(over.order_by.clauses, "ORDER BY")
-        return super().visit_over(over, *args, **kw)
+        changed = with_attributes(
+            over, partition_by=self._opened_by(over.partition_by), order_by=self._opened_by(over.order_by)
+        )
+        render = super().visit_over
+        with self._sorting(True):
+            return self._computed(over, "OVER", lambda: render(changed, *args, **kw), over.element)
+
+    def visit_funcfilter(self, funcfilter: Any, *args: Any, **kw: Any) -> Any:
+        render = super().visit_funcfilter
+        return self._computed(funcfilter, "FILTER", lambda: render(funcfilter, *args, **kw), funcfilter.func)
 
     def visit_withingroup(self, withingroup: Any, *args: Any, **kw: Any) -> Any:
-        self._refuse(withingroup.order_by.clauses, "ORDER BY")
-        return super().visit_withingroup(withingroup, *args, **kw)
+        changed = with_attributes(withingroup, order_by=self._opened_by(withingroup.order_by))
+        render, inner = super().visit_withingroup, withingroup.element
+        with self._sorting(True):
+            return self._computed(withingroup, "WITHIN GROUP", lambda: render(changed, *args, **kw), inner)
+
+    def visit_aggregateorderby(self, element: Any, *args: Any, **kw: Any) -> Any:
+        changed = with_attributes(element, order_by=self._opened_by(element.order_by))
+        with self._sorting(True):
+            return super().visit_aggregateorderby(changed, *args, **kw)
+
+    def visit_aggregate_order_by(self, element: Any, *args: Any, **kw: Any) -> Any:
+        changed = with_attributes(element, order_by=self._opened_by(element.order_by))
+        with self._sorting(True):
+            return super().visit_aggregate_order_by(changed, *args, **kw)
+
+    def process_bare(self, element: Any, **kw: Any) -> tuple[str, bool]:
+        """Render an element for decoding it.
+
+        Returns:
+            The SQL, and whether it is plain already, since it is computed from plain values.
+        """
+        if isinstance(bare(element), ScalarSelect):
+            # Decoded within: what decodes may repeat what it is given.
+            return str(self.process(self._opening.opened(element), **kw)), True
+        outer, self._bare = self._bare, element
+        rendered = str(self.process(element, **kw))
+        is_bare, self._bare = self._bare is not element, outer
+        return rendered, is_bare
+
+    def is_bare(self, element: Any) -> bool:
+        """Whether an element is to be rendered plain; what asks so does it."""
+        if self._bare is not element:
+            return False
+        self._bare = None
+        return True
+
+    def _computed(self, element: Any, name: str, render: Callable[[], str], inner: Any = None) -> str:
+        """What is computed from plain values, in the form its type has.
+
+        Args:
+            element: It.
+            name: For a message.
+            render: Gives the plain value.
+            inner: An element within, of the same type, that gives its plain value to this one.
+        """
+        type_ = self._opening.compressed_type(element)
+        is_bare = self.is_bare(element)
+        if type_ is None:
+            return render()
+        if type_.kind != "text":
+            raise refusal(element, f"{name} that gives a compressed value")
+        self._bare = inner
+        rendered = render()
+        if inner is not None and self._bare is inner:
+            # It is an element that does not know of this, and has the form of its type already.
+            self._bare = element if is_bare else None
+            return rendered
+        if is_bare:
+            return rendered
+        try:
+            return database_of(self.dialect.name).stored_text_sql(rendered)
+        except NoDecoderError:
+            raise refusal(element, name) from None
+
+    # -- sorting -----------------------------------------------------------------------------------------
 
     def order_by_clause(self, select: Any, *args: Any, **kw: Any) -> Any:
-        self._refuse(select._order_by_clauses, "ORDER BY")
-        return super().order_by_clause(select, *args, **kw)
+        clauses = [self._opening.opened_sorting(clause) for clause in select._order_by_clauses]
+        if isinstance(select, CompoundSelect):
+            # What a UNION gives has no expressions to sort by, on most databases.
+            for one, clause in zip(clauses, select._order_by_clauses, strict=True):
+                if one is not clause:
+                    raise refusal(bare(clause), "ORDER BY of a UNION")
+        elif any(one is not clause for one, clause in zip(clauses, select._order_by_clauses, strict=True)):
+            select = with_attributes(select, _order_by_clauses=tuple(clauses))
+        with self._sorting(True):
+            return super().order_by_clause(select, *args, **kw)
+
+    def group_by_clause(self, select: Any, *args: Any, **kw: Any) -> Any:
+        with self._sorting(False):
+            return super().group_by_clause(select, *args, **kw)
 
     def visit_textual_label_reference(self, element: Any, *args: Any, **kw: Any) -> Any:
-        statement = self.stack[-1]["selectable"] if self.stack else None
-        for column in getattr(statement, "selected_columns", ()):
-            if element.element in (getattr(column, "name", None), getattr(column, "key", None)):
-                self._refuse((column,), "ORDER BY")
+        state = self.stack[-1].get("compile_state") if self.stack and self._is_sorting else None
+        column = None if state is None else state._label_resolve_dict[0].get(element.element)
+        if column is not None:
+            opened = self._opening.opened_sorting(column)
+            if opened is not column:
+                if isinstance(self.stack[-1]["selectable"], CompoundSelect):
+                    raise refusal(column, "ORDER BY of a UNION")
+                return self.process(opened, *args, **kw)
         return super().visit_textual_label_reference(element, *args, **kw)
+
+    def _opened_by(self, clauses: Any) -> Any:
+        if clauses is None:
+            return None
+        return with_attributes(
+            clauses, clauses=[self._opening.opened_sorting(clause) for clause in clauses.clauses]
+        )
+
+    @contextmanager
+    def _sorting(self, is_sorting: bool) -> Iterator[None]:
+        before, self._is_sorting = self._is_sorting, is_sorting
+        try:
+            yield
+        finally:
+            self._is_sorting = before
+
+    # -- what is handed on -------------------------------------------------------------------------------
 
     def visit_compound_select(self, cs: Any, *args: Any, **kw: Any) -> Any:
         # zip() stops at the shortest: a wrong number of columns is the server's error to report.
         for columns in zip(*(select.selected_columns for select in cs.selects), strict=False):
-            self._refuse_mixture(columns, "UNION, INTERSECT or EXCEPT")
+            told = [column for column in columns if not isinstance(bare(column), Null)]
+            compressed = [column for column in told if self._opening.compressed_type(column) is not None]
+            if compressed and not self._opening.keeps(told):
+                raise refusal(compressed[0], "UNION, INTERSECT or EXCEPT with other values")
         return super().visit_compound_select(cs, *args, **kw)
 
     def visit_insert(self, insert_stmt: Any, *args: Any, **kw: Any) -> Any:
@@ -132,70 +296,51 @@ class Guard(SQLCompiler if TYPE_CHECKING else object):  # type: ignore[misc]
         if insert_stmt.select is not None:
             names, values = insert_stmt._select_names or (), insert_stmt.select.selected_columns
             for name, value in zip(names, values, strict=False):
-                self._refuse_move(columns.get(name), value)
-        self._refuse_moves(columns, insert_stmt._values or {})
+                self._check_move(columns.get(name), value)
+        self._check_moves(columns, insert_stmt._values or {})
+        for rows in insert_stmt._multi_values or ():
+            for row in rows:
+                self._check_moves(
+                    columns, row if isinstance(row, Mapping) else dict(zip(columns, row, strict=False))
+                )
         return super().visit_insert(insert_stmt, *args, **kw)
 
     def visit_update(self, update_stmt: Any, *args: Any, **kw: Any) -> Any:
         columns = update_stmt.table.columns
-        self._refuse_moves(columns, update_stmt._values or {})
+        self._check_moves(columns, update_stmt._values or {})
         # SQLAlchemy 2.0 keeps the pairs of ordered_values() apart.
-        self._refuse_moves(columns, dict(getattr(update_stmt, "_ordered_values", None) or ()))
+        self._check_moves(columns, dict(getattr(update_stmt, "_ordered_values", None) or ()))
         return super().visit_update(update_stmt, *args, **kw)
 
     def visit_on_conflict_do_update(self, on_conflict: Any, *args: Any, **kw: Any) -> Any:
-        self._refuse_moves(self.current_executable.table.columns, dict(on_conflict.update_values_to_set))
+        self._check_moves(self.current_executable.table.columns, dict(on_conflict.update_values_to_set))
         return super().visit_on_conflict_do_update(on_conflict, *args, **kw)
 
     def visit_on_duplicate_key_update(self, on_duplicate: Any, *args: Any, **kw: Any) -> Any:
-        self._refuse_moves(self.current_executable.table.columns, dict(on_duplicate.update))
+        self._check_moves(self.current_executable.table.columns, dict(on_duplicate.update))
         return super().visit_on_duplicate_key_update(on_duplicate, *args, **kw)
 
-    # ----------------------------------------------------------------------------------------------------
-
-    def _compressed(self, element: Any) -> ColumnElement[Any] | None:
-        """The compressed column that an operand is, or selects; a bound value is none."""
-        while isinstance(element, (Grouping, Label)) or _visit_name(element) == "label_reference":
-            element = element.element
-        if isinstance(element, ClauseList):  # the list of an IN
-            return next((c for c in element.clauses if self._compressed(c) is not None), None)
-        if isinstance(element, SelectBase):
-            return next((c for c in element.selected_columns if self._compressed(c) is not None), None)
-        if not isinstance(element, ColumnElement) or isinstance(element, (BindParameter, StoredComparison)):
-            return None
-        inner = getattr(element, "element", None)
-        if isinstance(inner, SelectBase):  # a scalar subquery, or one in IN
-            return self._compressed(inner)
-        is_compressed = isinstance(element.type.dialect_impl(self.dialect), Compressed)
-        return element if is_compressed else None
-
-    def _refuse(self, operands: Iterable[Any], operator: Any) -> None:
-        for operand in operands:
-            column = self._compressed(operand)
-            if column is not None:
-                raise refusal(column, operator)
-
-    def _refuse_mixture(self, alternatives: Iterable[Any], operator: str) -> None:
-        """Alternatives end up in one column: all compressed, or none; NULL goes with either."""
-        told = [item for item in alternatives if not isinstance(item, Null)]
-        compressed = [column for column in map(self._compressed, told) if column is not None]
-        if compressed and len(compressed) != len(told):
-            raise refusal(compressed[0], f"{operator} with plain values")
-
-    def _refuse_moves(self, columns: Any, assignments: Mapping[Any, Any]) -> None:
+    def _check_moves(self, columns: Any, assignments: Mapping[Any, Any]) -> None:
         for key, value in assignments.items():
-            self._refuse_move(columns.get(key) if isinstance(key, str) else key, value)
+            self._check_move(columns.get(key) if isinstance(key, str) else key, value)
 
-    def _refuse_move(self, target: Any, value: Any) -> None:
-        """Refuse an expression that goes into a column where one is compressed and the other is not."""
-        if target is None or not isinstance(value, ColumnElement):
+    def _check_move(self, target: Any, value: Any) -> None:
+        """Refuse an expression that goes into a column which reads it as something else."""
+        if hasattr(value, "__clause_element__"):
+            value = value.__clause_element__()
+        if target is None or not isinstance(value, ColumnElement) or isinstance(value, (Null, TextClause)):
+            return  # a Python value is encoded as usual; raw SQL is for who wrote it
+        source, sink = self._opening.compressed_type(value), self._opening.compressed_type(target)
+        if (source is None and isinstance(value, BindParameter)) or (source is None and sink is None):
             return
-        if isinstance(value, (BindParameter, Null, TextClause)):
-            return  # a bound value is encoded as usual; raw SQL is for who wrote it
-        source, sink = self._compressed(value), self._compressed(target)
-        if (source is None) == (sink is None):
+        if source is None or sink is None:
+            what = "one of them holds compressed bytes, the other plain ones"
+        elif not is_read_as(source, sink):
+            what = "they differ in what they hold or in the legacy formats they read"
+        else:
             return
         raise exc.CompileError(
-            f"the database cannot move {value} into {target}: one of them holds compressed bytes, the other"
-            " plain ones. Read the rows and write them from the application"
+            f"the database cannot move {value} into {target}: {what}. decompressed(column) is the plain value"
+            " of a compressed column, where the database can decode it; or read the rows and write them from"
+            " the application"
         )

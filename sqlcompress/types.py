@@ -111,6 +111,7 @@ class CompressedJSON(Compressed[Any]):
     """
 
     cache_ok = True
+    kind = "json"
     hashable = False
     NULL: ClassVar[Any] = JSON.NULL
 
@@ -249,6 +250,7 @@ class CompressedBinary(Compressed[bytes]):
     """
 
     cache_ok = True
+    kind = "binary"
     is_text = False
 
     @property

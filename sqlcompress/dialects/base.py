@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from sqlalchemy import LargeBinary
 from sqlalchemy.types import TypeEngine
+
+from sqlcompress.codec import Codec
+
+
+class NoDecoderError(Exception):
+    """A database cannot decode a column of these settings; the text says why."""
+
+
+class ColumnSettings(Protocol):
+    """What has to be known of a compressed type to decode its values in SQL."""
+
+    kind: ClassVar[str]
+    codec: Codec
+    legacy: tuple[str, ...]
+    max_size: int
 
 
 class Database:
@@ -51,3 +66,41 @@ class Database:
         """
         del table, column
         return None
+
+    def plain_sql(self, stored: str, settings: ColumnSettings) -> str:
+        """The expression for the plain value of a stored one: a text, a JSON document or bytes.
+
+        Args:
+            stored: The expression for the stored value; it may be repeated.
+            settings: Of the column.
+
+        Raises:
+            NoDecoderError: This database has nothing that decodes it.
+        """
+        del stored, settings
+        raise NoDecoderError("this database has no function that decodes it")
+
+    def plain_size_sql(self, stored: str, settings: ColumnSettings) -> str:
+        """The expression for the bytes of the plain value: UTF-8 of a text or document.
+
+        Args:
+            stored: As for `plain_sql`.
+            settings: As for `plain_sql`.
+
+        Raises:
+            NoDecoderError: As for `plain_sql`.
+        """
+        return f"OCTET_LENGTH({self.plain_sql(stored, settings)})"
+
+    def stored_size_sql(self, stored: str) -> str:
+        """The expression for the bytes of a stored value."""
+        return f"OCTET_LENGTH({stored})"
+
+    def stored_text_sql(self, text: str) -> str:
+        """The expression for a computed text as a compressed column stores it: its UTF-8.
+
+        Raises:
+            NoDecoderError: This database has nothing that decodes a column either, so there is no such text.
+        """
+        del text
+        raise NoDecoderError("this database has no function that decodes it")

@@ -20,3 +20,6 @@ class SQLServer(Database):
 
     def binary_literal(self, value: bytes) -> str:
         return f"0x{value.hex()}"
+
+    def stored_size_sql(self, stored: str) -> str:
+        return f"DATALENGTH({stored})"

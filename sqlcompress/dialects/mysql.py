@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 from sqlalchemy.dialects.mysql import LONGBLOB
 from sqlalchemy.types import TypeEngine
 
-from sqlcompress.dialects.base import Database
+from sqlcompress.codec import Zlib
+from sqlcompress.dialects.base import ColumnSettings, Database, NoDecoderError
+from sqlcompress.dialects.plainsql import mysql_plain_sql
 
 
 class MySQL(Database):
@@ -23,6 +25,16 @@ class MySQL(Database):
     def binary_literal(self, value: bytes) -> str:
         # The introducer keeps the server from checking the bytes as text (warning 1300).
         return f"_binary X'{value.hex()}'"
+
+    def plain_sql(self, stored: str, settings: ColumnSettings) -> str:
+        if not isinstance(settings.codec, Zlib):
+            raise NoDecoderError("MySQL and MariaDB decode zlib alone")
+        if settings.legacy:
+            raise NoDecoderError("MySQL and MariaDB cannot tell values of legacy formats from plain ones")
+        return mysql_plain_sql(stored, is_text=settings.kind != "binary")
+
+    def stored_text_sql(self, text: str) -> str:
+        return f"CAST(CONVERT({text} USING utf8mb4) AS BINARY)"
 
 
 class MariaDB(MySQL):

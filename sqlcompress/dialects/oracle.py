@@ -14,3 +14,6 @@ class Oracle(Database):
 
     def binary_literal(self, value: bytes) -> str:
         return f"TO_BLOB(HEXTORAW('{value.hex()}'))"
+
+    def stored_size_sql(self, stored: str) -> str:
+        return f"DBMS_LOB.GETLENGTH({stored})"

@@ -277,7 +277,9 @@ def test_where_the_server_cannot_decode_the_statement_is_refused(engine):
         "t", sa.column("d", CompressedText()), sa.column("l", CompressedText("zlib", legacy=("mysql",)))
     )
     for column in t.c:
-        with pytest.raises(CompileError, match=r"cannot be decoded in this statement: .*Ways out: filter"):
+        with pytest.raises(
+            CompileError, match=r"cannot be decoded in this statement: .*Ways out: another codec"
+        ):
             sa.select(decompressed(column)).compile(engine)
         with pytest.raises(CompileError, match="cannot be decoded in this statement"):
             sa.select(uncompressed_size(column)).compile(engine)
@@ -333,7 +335,7 @@ def test_sqlite_reads_every_codec_and_the_dictionaries(engine):
 
 @pytest.mark.databases("sqlite")
 def test_without_install_the_statement_is_refused(engine):
-    with pytest.raises(CompileError, match=r"sqlcompress\.install\(engine\) gives SQLite the function"):
+    with pytest.raises(CompileError, match=r"sqlcompress\.install\(engine\) gives the database the function"):
         sa.select(decompressed(Note.body)).compile(engine)
 
 

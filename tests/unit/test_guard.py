@@ -1,6 +1,8 @@
-"""What the guarded compiler refuses and what it lets through, on each dialect's own compiler."""
+"""What the guarded compiler opens, refuses and lets through, on each dialect's own compiler."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 import sqlalchemy as sa
@@ -50,7 +52,7 @@ aliased = orm.aliased(A, name="again")
 subquery = sa.select(A.id, A.body, A.title).subquery("inner")
 cte = sa.select(A.id, A.body).cte("cte")
 
-REFUSED = {
+OPENED = {
     "plain == column": lambda: sa.select(N).where(N.text == A.body),
     "plain != column": lambda: sa.select(N).where(N.text != A.body),
     "literal == column": lambda: sa.select(A).where(sa.literal("x") == A.body),
@@ -86,30 +88,33 @@ REFUSED = {
     "over order by": lambda: sa.select(sa.func.row_number().over(order_by=A.body)),
     "within group": lambda: sa.select(sa.func.percentile_disc(0.5).within_group(T.c.body)),
     "having": lambda: sa.select(A.title).group_by(A.title).having(A.title == sa.func.max(A.body)),
-    "union with plain": lambda: sa.union(sa.select(A.title), sa.select(A.body)),
-    "union all, plain second": lambda: sa.union_all(sa.select(A.body), sa.select(A.title)),
-    "except": lambda: sa.except_(sa.select(A.body), sa.select(N.text)),
     "alias": lambda: sa.select(aliased).where(aliased.title == aliased.body),
     "subquery": lambda: sa.select(subquery).where(subquery.c.title == subquery.c.body),
     "cte": lambda: sa.select(cte).where(sa.literal("x") == cte.c.body),
     "join on": lambda: sa.select(N).join(A, N.text == A.body),
     "exists": lambda: sa.select(N).where(sa.exists().where(N.text == A.body)),
     "correlated": lambda: sa.select(A.id).where(sa.select(N.id).where(N.text == A.body).exists()),
+    "update where": lambda: sa.update(A).where(A.title == A.body).values(id=1),
+    "delete where": lambda: sa.delete(A).where(A.title == A.body),
+    "returning function": lambda: sa.insert(A).returning(sa.func.lower(A.body)),
+    "collate": lambda: sa.select(sa.collate(T.c.title, "C") == T.c.body),
+    "any": lambda: sa.select(N).where(N.text == sa.any_(sa.select(A.body).scalar_subquery())),
+}
+
+REFUSED = {
+    "union with plain": lambda: sa.union(sa.select(A.title), sa.select(A.body)),
+    "union all, plain second": lambda: sa.union_all(sa.select(A.body), sa.select(A.title)),
+    "except": lambda: sa.except_(sa.select(A.body), sa.select(N.text)),
     "update plain from compressed": lambda: sa.update(A).values(title=A.body),
     "update compressed from plain": lambda: sa.update(A).values(body=A.title),
     "update from subquery": lambda: sa.update(N).values(text=sa.select(A.body).scalar_subquery()),
     "update function of itself": lambda: sa.update(A).values(body=sa.func.upper(A.body)),
     "update in order": lambda: sa.update(A).ordered_values((A.title, A.body), (A.id, 1)),
-    "update where": lambda: sa.update(A).where(A.title == A.body).values(id=1),
-    "delete where": lambda: sa.delete(A).where(A.title == A.body),
     "insert from select": lambda: sa.insert(N).from_select(["text"], sa.select(A.body)),
     "insert from plain select": lambda: sa.insert(A).from_select(
         ["title", "body"], sa.select(A.title, A.title)
     ),
     "insert value": lambda: sa.insert(N).values(text=sa.select(A.body).scalar_subquery()),
-    "returning function": lambda: sa.insert(A).returning(sa.func.lower(A.body)),
-    "collate": lambda: sa.select(sa.collate(T.c.title, "C") == T.c.body),
-    "any": lambda: sa.select(N).where(N.text == sa.any_(sa.select(A.body).scalar_subquery())),
 }
 
 ALLOWED = {
@@ -151,8 +156,29 @@ ALLOWED = {
     "largebinary": lambda: sa.select(N).where(N.raw == b"x"),
 }
 
-#: Elements that SQLAlchemy itself has no rendering for there.
-NOT_RENDERED = {("mssql", "plain is distinct from")}
+#: A decoder with what it decodes.
+DECODED = re.compile(r"sqlcompress_(plain|text|binary)\([^()]*\)")
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("name", OPENED)
+def test_opened_where_the_database_decodes(name, dialect):
+    sql = str(OPENED[name]().compile(dialect=DIALECTS[dialect]))
+    asked = sql.rpartition("RETURNING")[2] if "RETURNING" in sql else sql
+    asked = re.split(r"\b(?:ON|WHERE|HAVING|ORDER BY)\b", asked, maxsplit=1)[-1]
+    assert DECODED.search(asked)
+    assert not re.search(r"\b(body|other|meta)\b(?! *FROM)", re.sub(r"\bAS \w+", "", DECODED.sub("", asked)))
+
+
+@pytest.mark.parametrize("dialect", ["mysql", "mssql", "oracle"])
+@pytest.mark.parametrize("name", OPENED)
+def test_refused_where_it_does_not(name, dialect):
+    with pytest.raises(sa.exc.CompileError) as caught:
+        OPENED[name]().compile(dialect=DIALECTS[dialect])
+    if "not support" not in str(caught.value):  # which SQLAlchemy says of its own elements
+        assert re.search(r"cannot be decoded|compressed bytes", str(caught.value))
+        named = r"\b(article|again|inner|cte)\.(body|other|meta)\b|compressed value"
+        assert re.search(named, str(caught.value))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -203,8 +229,10 @@ def test_relationship_order_by_is_seen_after_the_orm_has_built_the_statement():
         id: Mapped[int] = orm.mapped_column(primary_key=True)
         children: Mapped[list[Child]] = orm.relationship(order_by=Child.__table__.c.body)
 
-    with pytest.raises(sa.exc.CompileError, match=r"ORDER BY on child\.body"):
-        sa.select(Parent).options(orm.joinedload(Parent.children)).compile(dialect=DIALECTS["sqlite"])
+    statement = sa.select(Parent).options(orm.joinedload(Parent.children))
+    assert "ORDER BY sqlcompress_text(child_1.body)" in str(statement.compile(dialect=DIALECTS["postgresql"]))
+    with pytest.raises(sa.exc.CompileError, match=r"child\.body of CompressedText\(\) cannot be decoded"):
+        statement.compile(dialect=DIALECTS["mysql"])
 
 
 def test_variants_decide_by_dialect():
@@ -214,14 +242,17 @@ def test_variants_decide_by_dialect():
         sa.Column("outer", CompressedText().with_variant(sa.Text(), "postgresql")),
         sa.Column("inner", sa.Text().with_variant(CompressedText(), "sqlite")),
     )
-    statement = sa.select(table).where(sa.func.lower(table.c.outer) == "x")
-    statement.compile(dialect=DIALECTS["postgresql"])
-    with pytest.raises(sa.exc.CompileError):
-        statement.compile(dialect=DIALECTS["sqlite"])
-    statement = sa.select(table).where(sa.func.lower(table.c.inner) == "x")
-    statement.compile(dialect=DIALECTS["postgresql"])
-    with pytest.raises(sa.exc.CompileError):
-        statement.compile(dialect=DIALECTS["sqlite"])
+    for column, plain_on, compressed_on in (
+        (table.c.outer, "postgresql", "sqlite"),
+        (table.c.inner, "postgresql", "sqlite"),
+    ):
+        for statement in (
+            sa.select(table).where(sa.func.lower(column) == "x"),
+            sa.select(table).where(column == "x"),
+            sa.select(table).order_by(column),
+        ):
+            assert "sqlcompress" not in str(statement.compile(dialect=DIALECTS[plain_on]))
+            assert "sqlcompress_plain(" in str(statement.compile(dialect=DIALECTS[compressed_on]))
 
 
 def test_install_takes_engines_only_and_leaves_others_alone():
@@ -250,10 +281,42 @@ def test_a_statement_compiled_before_is_compiled_anew():
     engine = sa.create_engine("sqlite://")
     Base.metadata.create_all(engine)
     statement = sa.select(A.id).order_by(A.body)
+    sent = []
+    sa.event.listen(engine, "before_cursor_execute", lambda *args: sent.append(args[2]))
     with engine.connect() as connection:
         assert connection.execute(statement).all() == []
-        install(engine)
-        with pytest.raises(sa.exc.CompileError, match=r"ORDER BY on article\.body"):
-            connection.execute(statement)
-        assert connection.execute(sa.select(A.id)).all() == []
+    install(engine)
+    with engine.connect() as connection:
+        assert connection.execute(statement).all() == []
     engine.dispose()
+    assert ["sqlcompress_plain" in sql for sql in sent if "ORDER BY" in sql] == [False, True]
+
+
+def test_types_around_compressed_ones_are_refused():
+    class Mine(sa.types.TypeDecorator):
+        impl = CompressedText
+        cache_ok = True
+
+    table = sa.Table("m", sa.MetaData(), sa.Column("d", Mine), sa.Column("t", sa.Text))
+    with pytest.raises(sa.exc.CompileError, match=r"== on m\.d"):
+        _ = table.c.d == "x"
+    assert str(table.c.d.is_(None)) == "m.d IS NULL"
+    for expression in (table.c.t == table.c.d, sa.func.lower(table.c.d), sa.type_coerce(table.c.d, sa.Text)):
+        with pytest.raises(sa.exc.CompileError, match=r"a TypeDecorator of compressed values on m\.d"):
+            sa.select(expression).compile(dialect=DIALECTS["postgresql"])
+
+
+def test_sequences_have_no_arguments_to_open():
+    assert "nextval" in str(sa.select(sa.Sequence("s").next_value()).compile(dialect=DIALECTS["postgresql"]))
+
+
+def test_the_elements_of_a_statement_are_left_as_they_were():
+    statements = {name: make() for name, make in {**OPENED, **ALLOWED}.items()}
+    before = {name: str(statement) for name, statement in statements.items()}
+    keys = {name: statement._generate_cache_key() for name, statement in statements.items()}
+    for statement in statements.values():
+        for dialect in ("sqlite", "postgresql"):
+            first = str(statement.compile(dialect=DIALECTS[dialect]))
+            assert str(statement.compile(dialect=DIALECTS[dialect])) == first
+    assert {name: str(statement) for name, statement in statements.items()} == before
+    assert {name: statement._generate_cache_key() for name, statement in statements.items()} == keys
