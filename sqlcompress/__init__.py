@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlcompress.codec import Codec, Gzip, Zlib, Zstd
+from sqlcompress.companions import digest_of, extracted
 from sqlcompress.dictionaries import Dictionary
 from sqlcompress.engine import install
 from sqlcompress.errors import (
@@ -42,6 +43,8 @@ __all__ = [
     "Zlib",
     "Zstd",
     "decompressed",
+    "digest_of",
+    "extracted",
     "install",
     "stored_size",
     "uncompressed_size",

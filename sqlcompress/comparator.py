@@ -21,6 +21,7 @@ from sqlalchemy.sql.operators import OperatorType
 from sqlalchemy.sql.selectable import ScalarSelect
 from sqlalchemy.types import Concatenable, TypeDecorator
 
+from sqlcompress.companions import asked_by_digest
 from sqlcompress.plain import Plain, StoredText, plain_of, refuse_whole_document
 
 _T = TypeVar("_T")
@@ -101,6 +102,9 @@ class CompressedComparator(Concatenable.Comparator[_T], TypeDecorator.Comparator
             if not isinstance(self.expr, ScalarSelect):
                 raise refusal(self.expr, op)
             return super().operate(op, *other, **kwargs)
+        asked = asked_by_digest(self.expr, self.type, op, other, kwargs)
+        if asked is not None:
+            return asked  # type: ignore[no-any-return]
         if op in _EQUALITY and self._kind(op) == "json":
             right = getattr(other[0], "__clause_element__", lambda: other[0])()
             if isinstance(right, ColumnElement):

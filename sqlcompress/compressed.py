@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import Column, LargeBinary
 from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import InvalidRequestError
 from sqlalchemy.sql.base import SchemaEventTarget
 from sqlalchemy.types import TypeDecorator, TypeEngine
 from typing_extensions import Self
@@ -24,7 +25,7 @@ from sqlcompress.errors import DecodeError, UnknownFormatError
 from sqlcompress.frames import MAGICS
 from sqlcompress.known import Known, known_of
 from sqlcompress.legacy import checked_names
-from sqlcompress.placement import Place, raise_on_read
+from sqlcompress.placement import Place, raise_on_read, raise_on_write
 from sqlcompress.stored import checked_utf8, decoder, dictionaries_of, encoder, not_utf8
 
 _T = TypeVar("_T")
@@ -160,7 +161,17 @@ class Compressed(TypeDecorator[_T]):
         return dialect.type_descriptor(database_of(dialect.name).binary_type())
 
     def bind_processor(self, dialect: Dialect) -> Processor:
-        """The function from a Python value to what the driver binds."""
+        """The function from a Python value to what the driver binds.
+
+        Raises:
+            InvalidRequestError: The column has companions, and the engine nothing that writes them.
+        """
+        if self.place.has_companions and not hasattr(dialect.statement_compiler, "keeps_companions"):
+            message = (
+                "a companion column follows this one, and sqlcompress.install(engine) has to see to it:"
+                " without it a value is not written"
+            )
+            raise_on_write(InvalidRequestError, message, self.place)
         bind = self._kept(dialect, "bind", self._make_bind)
         if dialect.driver in database_of(dialect.name).drivers_taking_bytes:
             return bind

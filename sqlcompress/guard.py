@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, LargeBinary, exc
 from sqlalchemy.sql import operators
@@ -38,6 +38,7 @@ from sqlcompress.comparator import NULL_TESTS, StoredComparison, is_null, refusa
 from sqlcompress.compressed import Compressed
 from sqlcompress.dialects import database_of
 from sqlcompress.dialects.base import NoDecoderError
+from sqlcompress.keeping import Keeping, column_named
 from sqlcompress.opening import Opening, bare, is_read_as, with_attributes
 
 #: Functions whose result is one of their arguments, whatever these hold, and that ask for nothing but NULL.
@@ -52,7 +53,7 @@ def guarded(compiler: type[SQLCompiler]) -> type[SQLCompiler]:
     return type(compiler.__name__, (Guard, compiler), {"__module__": compiler.__module__})
 
 
-class Guard(SQLCompiler if TYPE_CHECKING else object):  # type: ignore[misc]
+class Guard(Keeping):
     """Looks at each element's operands before the dialect's own compiler renders it.
 
     Attributes:
@@ -297,32 +298,30 @@ class Guard(SQLCompiler if TYPE_CHECKING else object):  # type: ignore[misc]
             names, values = insert_stmt._select_names or (), insert_stmt.select.selected_columns
             for name, value in zip(names, values, strict=False):
                 self._check_move(columns.get(name), value)
-        self._check_moves(columns, insert_stmt._values or {})
+        self._check_moves(insert_stmt, insert_stmt._values or {})
         for rows in insert_stmt._multi_values or ():
             for row in rows:
-                self._check_moves(
-                    columns, row if isinstance(row, Mapping) else dict(zip(columns, row, strict=False))
-                )
+                pairs = row if isinstance(row, Mapping) else dict(zip(columns, row, strict=False))
+                self._check_moves(insert_stmt, pairs)
         return super().visit_insert(insert_stmt, *args, **kw)
 
     def visit_update(self, update_stmt: Any, *args: Any, **kw: Any) -> Any:
-        columns = update_stmt.table.columns
-        self._check_moves(columns, update_stmt._values or {})
+        self._check_moves(update_stmt, update_stmt._values or {})
         # SQLAlchemy 2.0 keeps the pairs of ordered_values() apart.
-        self._check_moves(columns, dict(getattr(update_stmt, "_ordered_values", None) or ()))
+        self._check_moves(update_stmt, dict(getattr(update_stmt, "_ordered_values", None) or ()))
         return super().visit_update(update_stmt, *args, **kw)
 
     def visit_on_conflict_do_update(self, on_conflict: Any, *args: Any, **kw: Any) -> Any:
-        self._check_moves(self.current_executable.table.columns, dict(on_conflict.update_values_to_set))
+        self._check_moves(self.current_executable, dict(on_conflict.update_values_to_set))
         return super().visit_on_conflict_do_update(on_conflict, *args, **kw)
 
     def visit_on_duplicate_key_update(self, on_duplicate: Any, *args: Any, **kw: Any) -> Any:
-        self._check_moves(self.current_executable.table.columns, dict(on_duplicate.update))
+        self._check_moves(self.current_executable, dict(on_duplicate.update))
         return super().visit_on_duplicate_key_update(on_duplicate, *args, **kw)
 
-    def _check_moves(self, columns: Any, assignments: Mapping[Any, Any]) -> None:
+    def _check_moves(self, statement: Any, assignments: Mapping[Any, Any]) -> None:
         for key, value in assignments.items():
-            self._check_move(columns.get(key) if isinstance(key, str) else key, value)
+            self._check_move(column_named(statement, key), value)
 
     def _check_move(self, target: Any, value: Any) -> None:
         """Refuse an expression that goes into a column which reads it as something else."""

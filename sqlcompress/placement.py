@@ -19,12 +19,17 @@ class Place:
     """The columns of one type object: none, one, or several that share it.
 
     It holds names only, so that a pickled type does not drag its table along.
+
+    Attributes:
+        names: Tables and columns.
+        has_companions: Whether a value must not be written without what follows it.
     """
 
-    __slots__ = ("names",)
+    __slots__ = ("has_companions", "names")
 
     def __init__(self) -> None:
         self.names: tuple[str, ...] = ()
+        self.has_companions = False
 
     def __str__(self) -> str:
         """``"article.body: "`` to stand before a message, or nothing where no column is known."""

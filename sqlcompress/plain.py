@@ -8,18 +8,24 @@ which an element's cache key is made.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from sqlalchemy import JSON, ColumnElement, Integer, LargeBinary, Text, exc
 from sqlalchemy.sql import operators
+from sqlalchemy.sql.elements import BinaryExpression
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.visitors import InternalTraversal
+
+from sqlcompress.companions import extracted_column
 
 if TYPE_CHECKING:
     from sqlalchemy.sql.operators import OperatorType
     from sqlalchemy.types import TypeEngine
 
 _T = TypeVar("_T")
+
+_GETTING = frozenset({operators.json_getitem_op, operators.json_path_getitem_op})
 
 #: Of a whole document. Two texts of one document can differ in spaces and order, and databases compare texts.
 WHOLE_COMPARISONS = frozenset(
@@ -70,6 +76,44 @@ class _Document(JSON):
             if op in WHOLE_COMPARISONS:
                 refuse_whole_document()
             return super().operate(op, *other, **kwargs)
+
+        def as_boolean(self) -> ColumnElement[Any]:
+            """As for ``sqlalchemy.JSON``; the extracted column of this path where there is one."""
+            found = self._extracted(bool)
+            return found if found is not None else super().as_boolean()  # type: ignore[no-untyped-call]
+
+        def as_string(self) -> ColumnElement[Any]:
+            """As `as_boolean`."""
+            found = self._extracted(str)
+            return found if found is not None else super().as_string()  # type: ignore[no-untyped-call]
+
+        def as_integer(self) -> ColumnElement[Any]:
+            """As `as_boolean`."""
+            found = self._extracted(int)
+            return found if found is not None else super().as_integer()  # type: ignore[no-untyped-call]
+
+        def as_float(self) -> ColumnElement[Any]:
+            """As `as_boolean`."""
+            found = self._extracted(float)
+            return found if found is not None else super().as_float()  # type: ignore[no-untyped-call]
+
+        def as_numeric(self, precision: int, scale: int, asdecimal: bool = True) -> ColumnElement[Any]:
+            """As `as_boolean`."""
+            found = self._extracted(Decimal) if asdecimal else None
+            return found if found is not None else super().as_numeric(precision, scale, asdecimal)  # type: ignore[no-untyped-call]
+
+        def _extracted(self, wanted: type) -> ColumnElement[Any] | None:
+            expression: Any = self.expr
+            path: tuple[Any, ...] = ()
+            while isinstance(expression, BinaryExpression) and expression.operator in _GETTING:
+                step: Any = getattr(expression.right, "value", None)
+                steps = (
+                    tuple(step or ()) if expression.operator is operators.json_path_getitem_op else (step,)
+                )
+                expression, path = expression.left, (*steps, *path)
+            if not isinstance(expression, PlainDocument):
+                return None
+            return extracted_column(argument_of(expression), path, wanted)
 
     comparator_factory = Comparator
 
