@@ -152,12 +152,19 @@ def extracted(
     Raises:
         ArgumentError: The table has no such column before this one, or a type does not fit.
     """
+    return _companion(Extraction(_given(column), filled, path_of(path)), name, to_instance(type_), kw)
+
+
+def path_of(path: Any) -> Path:
+    """A path as a tuple.
+
+    Raises:
+        ArgumentError: It is not of keys and indexes.
+    """
     steps = tuple(path) if isinstance(path, (tuple, list)) else (path,)
     if not steps or not all(isinstance(step, str) or (type(step) is int and step >= 0) for step in steps):
-        raise exc.ArgumentError(
-            f"extracted(path={path!r}): it takes keys and indexes, one or a tuple of them"
-        )
-    return _companion(Extraction(_given(column), filled, steps), name, to_instance(type_), kw)
+        raise exc.ArgumentError(f"path={path!r}: it is a key, an index from 0 on, or a tuple of them")
+    return steps
 
 
 def _given(column: Any) -> Any:

@@ -23,23 +23,21 @@ What it touches of SQLAlchemy that is not documented API, the same in 2.0 and 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ColumnElement, LargeBinary, exc
+from sqlalchemy import LargeBinary, exc
 from sqlalchemy.sql import operators
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.elements import BindParameter, Null, TextClause
 from sqlalchemy.sql.selectable import CompoundSelect, ScalarSelect
 
 from sqlcompress.comparator import NULL_TESTS, StoredComparison, is_null, refusal
 from sqlcompress.compressed import Compressed
 from sqlcompress.dialects import database_of
 from sqlcompress.dialects.base import NoDecoderError
-from sqlcompress.keeping import Keeping, column_named
-from sqlcompress.opening import Opening, bare, is_read_as, with_attributes
+from sqlcompress.moves import Moving
+from sqlcompress.opening import bare, with_attributes
 
 #: Functions whose result is one of their arguments, whatever these hold, and that ask for nothing but NULL.
 _CHOOSING = frozenset({"coalesce"})
@@ -53,7 +51,7 @@ def guarded(compiler: type[SQLCompiler]) -> type[SQLCompiler]:
     return type(compiler.__name__, (Guard, compiler), {"__module__": compiler.__module__})
 
 
-class Guard(Keeping):
+class Guard(Moving):
     """Looks at each element's operands before the dialect's own compiler renders it.
 
     Attributes:
@@ -66,19 +64,22 @@ class Guard(Keeping):
     _bare: Any = None
     _is_sorting = False
 
-    @cached_property
-    def _opening(self) -> Opening:
-        return Opening(self.dialect)
-
     # -- operands that are looked at ---------------------------------------------------------------------
 
     def visit_binary(self, binary: Any, *args: Any, **kw: Any) -> Any:
         is_null_test = binary.operator in NULL_TESTS and is_null(binary.right)
-        if not is_null_test and not isinstance(binary, StoredComparison):
-            opened = self._opening.opened
-            left, right = opened(binary.left, binary.operator), opened(binary.right, binary.operator)
-            binary = with_attributes(binary, left=left, right=right)
-        return super().visit_binary(binary, *args, **kw)
+        if is_null_test or isinstance(binary, StoredComparison):
+            return super().visit_binary(binary, *args, **kw)
+        opened = self._opening.opened
+        left, right = opened(binary.left, binary.operator), opened(binary.right, binary.operator)
+        # Where SQLAlchemy 2.0 keeps what regexp_replace() puts in.
+        modifiers = {name: opened(value) for name, value in binary.modifiers.items()}
+        if all(value is binary.modifiers[name] for name, value in modifiers.items()):
+            modifiers = binary.modifiers
+        changed = with_attributes(binary, left=left, right=right, modifiers=modifiers)
+        render = super().visit_binary
+        # What has no type, such as func.lower(…) + column, takes that of the column.
+        return self._computed(binary, "an operator", lambda: render(changed, *args, **kw))
 
     def visit_unary(self, unary: Any, *args: Any, **kw: Any) -> Any:
         operator = unary.operator or unary.modifier
@@ -197,9 +198,10 @@ class Guard(Keeping):
         if isinstance(bare(element), ScalarSelect):
             # Decoded within: what decodes may repeat what it is given.
             return str(self.process(self._opening.opened(element), **kw)), True
-        outer, self._bare = self._bare, element
+        inner = bare(element)
+        outer, self._bare = self._bare, inner
         rendered = str(self.process(element, **kw))
-        is_bare, self._bare = self._bare is not element, outer
+        is_bare, self._bare = self._bare is not inner, outer
         return rendered, is_bare
 
     def is_bare(self, element: Any) -> bool:
@@ -224,11 +226,14 @@ class Guard(Keeping):
             return render()
         if type_.kind != "text":
             raise refusal(element, f"{name} that gives a compressed value")
-        self._bare = inner
+        outer, self._bare = self._bare, inner
         rendered = render()
-        if inner is not None and self._bare is inner:
+        is_unmet = inner is not None and self._bare is inner
+        self._bare = outer
+        if is_unmet:
             # It is an element that does not know of this, and has the form of its type already.
-            self._bare = element if is_bare else None
+            if is_bare:
+                self._bare = element
             return rendered
         if is_bare:
             return rendered
@@ -280,66 +285,3 @@ class Guard(Keeping):
             yield
         finally:
             self._is_sorting = before
-
-    # -- what is handed on -------------------------------------------------------------------------------
-
-    def visit_compound_select(self, cs: Any, *args: Any, **kw: Any) -> Any:
-        # zip() stops at the shortest: a wrong number of columns is the server's error to report.
-        for columns in zip(*(select.selected_columns for select in cs.selects), strict=False):
-            told = [column for column in columns if not isinstance(bare(column), Null)]
-            compressed = [column for column in told if self._opening.compressed_type(column) is not None]
-            if compressed and not self._opening.keeps(told):
-                raise refusal(compressed[0], "UNION, INTERSECT or EXCEPT with other values")
-        return super().visit_compound_select(cs, *args, **kw)
-
-    def visit_insert(self, insert_stmt: Any, *args: Any, **kw: Any) -> Any:
-        columns = insert_stmt.table.columns
-        if insert_stmt.select is not None:
-            names, values = insert_stmt._select_names or (), insert_stmt.select.selected_columns
-            for name, value in zip(names, values, strict=False):
-                self._check_move(columns.get(name), value)
-        self._check_moves(insert_stmt, insert_stmt._values or {})
-        for rows in insert_stmt._multi_values or ():
-            for row in rows:
-                pairs = row if isinstance(row, Mapping) else dict(zip(columns, row, strict=False))
-                self._check_moves(insert_stmt, pairs)
-        return super().visit_insert(insert_stmt, *args, **kw)
-
-    def visit_update(self, update_stmt: Any, *args: Any, **kw: Any) -> Any:
-        self._check_moves(update_stmt, update_stmt._values or {})
-        # SQLAlchemy 2.0 keeps the pairs of ordered_values() apart.
-        self._check_moves(update_stmt, dict(getattr(update_stmt, "_ordered_values", None) or ()))
-        return super().visit_update(update_stmt, *args, **kw)
-
-    def visit_on_conflict_do_update(self, on_conflict: Any, *args: Any, **kw: Any) -> Any:
-        self._check_moves(self.current_executable, dict(on_conflict.update_values_to_set))
-        return super().visit_on_conflict_do_update(on_conflict, *args, **kw)
-
-    def visit_on_duplicate_key_update(self, on_duplicate: Any, *args: Any, **kw: Any) -> Any:
-        self._check_moves(self.current_executable, dict(on_duplicate.update))
-        return super().visit_on_duplicate_key_update(on_duplicate, *args, **kw)
-
-    def _check_moves(self, statement: Any, assignments: Mapping[Any, Any]) -> None:
-        for key, value in assignments.items():
-            self._check_move(column_named(statement, key), value)
-
-    def _check_move(self, target: Any, value: Any) -> None:
-        """Refuse an expression that goes into a column which reads it as something else."""
-        if hasattr(value, "__clause_element__"):
-            value = value.__clause_element__()
-        if target is None or not isinstance(value, ColumnElement) or isinstance(value, (Null, TextClause)):
-            return  # a Python value is encoded as usual; raw SQL is for who wrote it
-        source, sink = self._opening.compressed_type(value), self._opening.compressed_type(target)
-        if (source is None and isinstance(value, BindParameter)) or (source is None and sink is None):
-            return
-        if source is None or sink is None:
-            what = "one of them holds compressed bytes, the other plain ones"
-        elif not is_read_as(source, sink):
-            what = "they differ in what they hold or in the legacy formats they read"
-        else:
-            return
-        raise exc.CompileError(
-            f"the database cannot move {value} into {target}: {what}. decompressed(column) is the plain value"
-            " of a compressed column, where the database can decode it; or read the rows and write them from"
-            " the application"
-        )

@@ -49,7 +49,8 @@ def decompressed(column: Any) -> ColumnElement[Any]:
     ``decompressed(Event.meta)["user"]["id"].as_integer() == 7``. Rows that are plain, and on SQLite of every
     codec, are read alike. SQLite needs ``install(engine)``, PostgreSQL the functions that
     ``op.create_decompress_function()`` makes. MySQL and MariaDB decode zlib, so the column has to be one of
-    ``Zlib`` without ``legacy``; elsewhere the statement is refused.
+    ``Zlib`` without ``legacy``; SQL Server and Oracle decode gzip, so it has to be one of ``Gzip``; elsewhere
+    the statement is refused.
 
     Operators on the column itself mean the same, with ``install(engine)``; this is for what takes the column
     as it is: the columns of a SELECT, GROUP BY, DISTINCT and UNION, and an UPDATE or INSERT … SELECT into a

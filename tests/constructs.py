@@ -178,6 +178,40 @@ EQUAL = {
     "substr": columns(lambda c: func.substr(c.body, 1, 4)),
     "replace": columns(lambda c: func.replace(c.body, "fox", "cat")),
     "trim": columns(lambda c: func.trim(c.body)),
+    "function + column": columns(lambda c: func.lower(c.body) + c.other),
+    "function + column compared": where(lambda c: func.lower(c.body) + c.other == "shortshort"),
+    "function + column sorted": lambda c: sa.select(c.id).order_by(func.lower(c.body) + c.other, c.id),
+    "untyped + column": where(lambda c: sa.literal_column("'<'") + c.body == "<short"),
+    "label compared": where(lambda c: func.coalesce(c.body, "z").label("m") == "short"),
+    "coalesce of coalesce": where(lambda c: func.coalesce(c.body, func.coalesce(c.other, "z")) == "short"),
+    "coalesce of coalesce selected": columns(lambda c: func.coalesce(c.body, func.coalesce(c.other, "z"))),
+    "coalesce of max": lambda c: (
+        sa.select(c.title)
+        .group_by(c.title)
+        .having(func.coalesce(func.max(c.body), func.max(c.other)) == "short")
+        .order_by(c.title)
+    ),
+    "case of max": lambda c: (
+        sa.select(c.id)
+        .group_by(c.id, c.body)
+        .having(sa.case((c.id == 5, c.body), else_=func.max(c.other)) == "short")
+        .order_by(c.id)
+    ),
+    "case of case": where(
+        lambda c: sa.case((c.id > 20, sa.case((c.id > 30, c.body), else_="x")), else_=c.other) == "short"
+    ),
+    "max label compared": lambda c: (
+        sa.select(c.title).group_by(c.title).having(func.max(c.body).label("m") > "s").order_by(c.title)
+    ),
+    "coalesce of a scalar subquery": where(
+        lambda c: (
+            func.coalesce(sa.select(c.again.c.other).where(c.again.c.id == c.id).scalar_subquery(), "z")
+            == "short"
+        )
+    ),
+    "max of coalesce over": columns(
+        lambda c: func.max(func.coalesce(c.body, "z")).over(partition_by=func.coalesce(c.other, "y"))
+    ),
     "nested functions": where(lambda c: func.lower(func.substr(c.body, 1, 3)) == "the"),
     "function of two": columns(lambda c: func.coalesce(c.body, c.other)),
     "coalesce with a value": columns(lambda c: func.coalesce(c.body, "nothing")),
@@ -192,7 +226,11 @@ EQUAL = {
     "count": lambda c: sa.select(func.count(c.body)),
     "count distinct": lambda c: sa.select(func.count(c.body.distinct())),
     "count(distinct())": lambda c: sa.select(func.count(sa.distinct(c.body))),
-    "aggregate_strings": lambda c: sa.select(func.aggregate_strings(c.other, ",")).where(c.id == 12),
+    "aggregate_strings": lambda c: (
+        sa.select(func.aggregate_strings(c.other, ",")).where(c.id == 12)
+        if hasattr(sa.sql.functions, "aggregate_strings")  # from SQLAlchemy 2.0.21 on
+        else sa.select(c.id)
+    ),
     "having": lambda c: (
         sa.select(c.title).group_by(c.title).having(func.max(c.body) > "the").order_by(c.title)
     ),
@@ -449,6 +487,10 @@ DOCUMENTED = {
         "+",
         "+ column",
         "concat",
+        "function + column",
+        "function + column compared",
+        "function + column sorted",
+        "untyped + column",
         "from the right",
         "plain + column",
         "+ compared",
@@ -470,6 +512,13 @@ DOCUMENTED = {
         "coalesce with a value",
         "coalesce of plain first",
         "coalesce compared",
+        "label compared",
+        "coalesce of coalesce",
+        "coalesce of coalesce selected",
+        "coalesce of max",
+        "max label compared",
+        "coalesce of a scalar subquery",
+        "max of coalesce over",
         "max",
         "min",
         "max in groups",
@@ -488,6 +537,8 @@ DOCUMENTED = {
         "case giving a value or it",
         "case giving it or plain",
         "case compared",
+        "case of max",
+        "case of case",
     ],
     "ORDER BY, also by a label or a name": [
         "order_by",

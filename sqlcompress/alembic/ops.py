@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from alembic.operations.base import Operations
 
 from sqlcompress.alembic.batch import register as register_in_batch
+from sqlcompress.alembic.companions import AddDigestOp, AddExtractedOp, add_companion
 from sqlcompress.alembic.dictionaries import (
     CreateDictionaryTableOp,
     DropDictionaryTableOp,
@@ -273,6 +274,8 @@ def register() -> None:
         (CreateDictionaryTableOp, create_table),
         (DropDictionaryTableOp, drop_table),
         (TrainDictionaryOp, train_dictionary),
+        (AddDigestOp, add_companion),
+        (AddExtractedOp, add_companion),
         (CreateDecompressFunctionOp, create_function),
         (DropDecompressFunctionOp, drop_function),
     ):

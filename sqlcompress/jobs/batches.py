@@ -232,8 +232,10 @@ class Batches:
                 failures.append((_shown(key), "longer than max_allowed_packet"))
                 continue
             new = next(converted)
+            if new is None:
+                continue
             if not isinstance(new, bytes):
-                failures.append((_shown(key), type(new).__name__))
+                failures.append((_shown(key), self._conversion.reason(new)))
             elif copies or new is not value or stored_as != writes:
                 changes.append(Change(key, new if writes == "binary" else new.decode()))
                 written_before += size

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sqlcompress.dialects.rows import Rows, StoredAs
 
 
-#: A new value, or why there is none.
-Converted = bytes | DecodeError | UnicodeError
+#: A new value, why there is none, or None for a row that gets none.
+Converted = bytes | DecodeError | UnicodeError | None
 
 _NOT_THE_SAME = "the compressed value does not read back as what it was made from"
 
@@ -49,8 +49,12 @@ class Conversion(Protocol):
     def convert_all(self, values: Sequence[bytes]) -> list[Converted]:
         """:meth:`convert` for the values of a batch, each with its new value or what it would raise."""
 
+    def reason(self, error: Exception) -> str:
+        """Why a row failed, in words that hold nothing of its value."""
+        return type(error).__name__
 
-def one_by_one(convert: Callable[[bytes], bytes], values: Sequence[bytes]) -> list[Converted]:
+
+def one_by_one(convert: Callable[[bytes], bytes | None], values: Sequence[bytes]) -> list[Converted]:
     """What ``convert`` makes of each value, or what it raises."""
     converted: list[Converted] = []
     for value in values:
@@ -70,7 +74,7 @@ def _all_utf8(values: Sequence[bytes]) -> bool:
     return True
 
 
-class Compress:
+class Compress(Conversion):
     """Plain values, and legacy formats where the type reads them, into the type's frames.
 
     Text and JSON tell by their first bytes whether they are done. Binary values do not: with
@@ -177,7 +181,7 @@ class Compress:
         return None
 
 
-class Decompress:
+class Decompress(Conversion):
     """The type's frames back into plain values."""
 
     one_pass = False
@@ -207,7 +211,7 @@ class Decompress:
         return one_by_one(self.convert, values)
 
 
-class Recompress:
+class Recompress(Conversion):
     """What one type has stored into what another would store: codec, level, dictionary, legacy formats.
 
     The same settings give the same bytes, so that a value is written only where something changes, and a

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlcompress.dialects.alter import TargetType, alteration_of
 from sqlcompress.dialects.catalog import catalog_of
 from sqlcompress.errors import MigrationBlockedError
-from sqlcompress.jobs.conversions import Compress, Decompress, Recompress
+from sqlcompress.jobs.conversions import Compress, Conversion, Decompress, Recompress
 from sqlcompress.jobs.figures import byte_size
 from sqlcompress.jobs.preflight import check_compress, check_decompress
 from sqlcompress.jobs.recompress import check_recompress
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlcompress.dialects.rows import StoredAs
     from sqlcompress.dialects.tables import Column, TableName
     from sqlcompress.jobs.column import Batching
-    from sqlcompress.jobs.conversions import Conversion, Converted
+    from sqlcompress.jobs.conversions import Converted
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ def _plan(
     )
 
 
-class _Every:
+class _Every(Conversion):
     """Stands for a conversion that reads every row."""
 
     one_pass = True

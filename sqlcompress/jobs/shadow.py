@@ -162,6 +162,7 @@ class _Filling:
         self._shadow = shadow
         self.convert = convert.convert
         self.convert_all = convert.convert_all
+        self.reason = convert.reason
 
     def todo(self, rows: Rows) -> str | None:
         """As for Conversion."""

@@ -212,9 +212,8 @@ def mapped(c):
         def beginning(self):
             return self.body and self.body[:3]
 
-        @beginning.inplace.expression
-        @classmethod
-        def _beginning(cls):
+        @beginning.expression
+        def beginning(cls):  # noqa: N805 - of the class
             return func.substr(cls.body, 1, 3)
 
     mapping.map_imperatively(

@@ -52,7 +52,9 @@ COLUMNS = {
 
 KINDS = {"body": sa.Text, "meta": sa.JSON, "data": sa.LargeBinary}
 #: What is said of an operator that makes no sense, or that a database lacks.
-MEANINGLESS = re.compile(r"compressed bytes there|compared as a whole|not support|Cannot compile")
+MEANINGLESS = re.compile(
+    r"compressed bytes there|compared as a whole|not support|Cannot compile|can't render"
+)
 #: SQLAlchemy 2.1 says it too; such an expression compiles.
 NO_SENSE = "ignore::sqlalchemy.exc.SADeprecationWarning"
 

@@ -37,6 +37,7 @@ FLOORS = {
     "types": 8,
     "opening": 8,
     "keeping": 8,
+    "moves": 8,
     "sql": 9,
     "guard": 9,
     "functions": 7,

@@ -114,7 +114,7 @@ class MySQLRows(Rows):
 
     def new_value_sql(self, value: str) -> str:
         # The bytes are valid UTF-8, and a strict server refuses what the target's character set has not.
-        if self.copies and self.target.kind in {"text", "json"}:
+        if self.copies and self.target.kind != "binary" and "binary" not in self.target.type_sql.lower():
             return f"CONVERT({value} USING utf8mb4)"
         return value
 

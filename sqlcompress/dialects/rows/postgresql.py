@@ -117,10 +117,10 @@ class PostgreSQLRows(Rows):
         return self.column_sql
 
     def new_value_sql(self, value: str) -> str:
-        if self.target.kind not in {"text", "json"}:
+        if self.target.kind == "binary":
             return value
         # Without a cast the assignment to VARCHAR(n) refuses what is too long; with one it would cut.
-        cast = f"::{self.target.type_sql}" if self.target.kind == "json" else ""
+        cast = "" if self.target.kind == "text" else f"::{self.target.type_sql}"
         return f"convert_from({value}, 'UTF8'){cast}"
 
     def key_read_sql(self) -> tuple[str, ...]:
