@@ -12,7 +12,7 @@ type, ``_set_parent_with_dispatch()`` of a default, the names of parameters that
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from sqlalchemy import Column, ColumnDefault, Table, event, exc, type_coerce
@@ -46,10 +46,12 @@ class Companion:
     Attributes:
         source: The compressed column's key in the table, or the column, until the table is known.
         filled: Whether each row has it: only then are questions answered by it.
+        settled: Whether the column is part of a table that has the compressed one.
     """
 
     source: Any
     filled: bool
+    settled: bool = field(default=False, kw_only=True)
 
     def writer(self, source: TypeEngine[Any], own: TypeEngine[Any]) -> Writer:
         """The type that turns a value written to the compressed column into the companion's."""
@@ -190,10 +192,16 @@ def _settle(column: Column[Any], table: object) -> None:
     """Find the compressed column in the table, and have it written with its companion only."""
     if not isinstance(table, Table):
         return
-    companion: Companion = column.info[INFO]
+    companion: Companion | None = column.info.get(INFO)
+    if companion is None:
+        return
     wanted = companion.source
     key = wanted if isinstance(wanted, str) else wanted.key or wanted.name
     source = table.c.get(key) if key is not None else None
+    if source is None and companion.settled:
+        # A copy, in a table that Alembic makes for one operation.
+        column.info = {name: value for name, value in column.info.items() if name != INFO}
+        return
     if source is None:
         raise exc.ArgumentError(
             f"{table.fullname}.{column.name} is to follow a compressed column that the table does not have"
@@ -210,7 +218,7 @@ def _settle(column: Column[Any], table: object) -> None:
     for kind in kinds:
         companion.check(kind, column.type)
         kind.place.has_companions = True
-    column.info[INFO] = replace(companion, source=source.key)
+    column.info[INFO] = replace(companion, source=source.key, settled=True)
     if source.default is not None:
         column.default = ColumnDefault(_following(source, column))
         column.default._set_parent_with_dispatch(column)

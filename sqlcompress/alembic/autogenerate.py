@@ -16,6 +16,7 @@ from alembic.util import DispatchPriority, PriorityDispatchResult
 from sqlalchemy import JSON, Enum, String
 from sqlalchemy.types import LargeBinary, NullType, TypeDecorator, _Binary
 
+from sqlcompress.alembic.companions import fill_of
 from sqlcompress.alembic.ops import CompressColumnOp, DecompressColumnOp
 from sqlcompress.alembic.render import render_compressed
 from sqlcompress.codec import Gzip, Zlib, Zstd
@@ -180,6 +181,8 @@ def _lift(context: AutogenContext, upgrade_ops: UpgradeOps) -> PriorityDispatchR
             lifted += _lifted(op, context.dialect)
         else:
             lifted.append(op)
+    # Last: what is filled may be compressed by the same revision.
+    lifted += _fills(upgrade_ops, context.dialect)
     upgrade_ops.ops[:] = lifted
     changes = [op for op in lifted if isinstance(op, (CompressColumnOp, DecompressColumnOp))]
     has_binary = any(
@@ -191,6 +194,18 @@ def _lift(context: AutogenContext, upgrade_ops: UpgradeOps) -> PriorityDispatchR
         for op in changes:
             op.strategy = "atomic"
     return PriorityDispatchResult.CONTINUE
+
+
+def _fills(upgrade_ops: UpgradeOps, dialect: Dialect) -> list[MigrateOperation]:
+    """The companion columns that are added to tables which may have rows."""
+    found = [
+        fill_of(op, op.column, dialect)
+        for table in upgrade_ops.ops
+        if isinstance(table, alembic_ops.ModifyTableOps)
+        for op in table.ops
+        if isinstance(op, alembic_ops.AddColumnOp)
+    ]
+    return [op for op in found if op is not None]
 
 
 def _lifted(table: ModifyTableOps, dialect: Dialect) -> list[MigrateOperation]:

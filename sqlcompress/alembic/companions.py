@@ -11,7 +11,7 @@ from sqlalchemy.types import to_instance
 from sqlcompress.alembic.log import Logged
 from sqlcompress.alembic.places import batching_of, bind_of, places, read_only
 from sqlcompress.alembic.settings import ColumnOp
-from sqlcompress.companions import Digest, Extraction, path_of
+from sqlcompress.companions import Digest, Extraction, companion_of, path_of
 from sqlcompress.compressed import Compressed
 from sqlcompress.dialects.digesttype import digest_type
 from sqlcompress.errors import MigrationBlockedError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from alembic.operations.base import Operations
+    from sqlalchemy.engine import Dialect
     from sqlalchemy.types import TypeEngine
 
     from sqlcompress.companions import Companion
@@ -38,6 +39,7 @@ class AddCompanionOp(ColumnOp):
         type_: The companion's type.
         existing_type: The compressed type.
         schema: The table's schema.
+        is_there: Whether an operation before this one adds the column, and takes it back.
         settings: As for `ColumnOp`.
     """
 
@@ -51,6 +53,7 @@ class AddCompanionOp(ColumnOp):
         type_: TypeEngine[Any],
         existing_type: TypeEngine[Any],
         schema: str | None = None,
+        is_there: bool = False,
         **settings: Any,
     ) -> None:
         super().__init__(
@@ -58,14 +61,17 @@ class AddCompanionOp(ColumnOp):
         )
         self.companion_name = companion_name
         self.companion = companion
+        self._is_there = is_there
         if self.strategy == "shadow":
             raise ValueError(f'{self.name}() adds a column: its strategies are "rewrite" and "atomic"')
         if not isinstance(self.existing_type, Compressed):
             raise TypeError(f"{self.name}(existing_type=…) takes the compressed type of the column")
         companion.check(self.existing_type, self.type_)
 
-    def reverse(self) -> alembic_ops.DropColumnOp:
-        """The operation that undoes this one."""
+    def reverse(self) -> alembic_ops.MigrateOperation:
+        """The operation that undoes this one; an empty one where another does."""
+        if self._is_there:
+            return alembic_ops.ModifyTableOps(self.table_name, [], schema=self.schema)
         return alembic_ops.DropColumnOp(self.table_name, self.companion_name, schema=self.schema)
 
     def to_diff_tuple(self) -> tuple[Any, ...]:
@@ -211,6 +217,33 @@ class AddExtractedOp(AddCompanionOp):
                 max_lag_seconds=max_lag_seconds,
             )
         )
+
+
+def fill_of(
+    op: alembic_ops.AddColumnOp, column: Column[Any], dialect: Dialect
+) -> AddDigestOp | AddExtractedOp | None:
+    """What has to follow where a column of a model is added to a table with rows.
+
+    None for a column that is no companion, and for one that the model does not take for filled.
+    """
+    companion = companion_of(column)
+    if companion is None or not companion.filled or column.table is None:
+        return None
+    source = column.table.c[companion.source]
+    existing_type = source.type.dialect_impl(dialect)
+    if not isinstance(existing_type, Compressed):
+        return None
+    kind = AddDigestOp if isinstance(companion, Digest) else AddExtractedOp
+    return kind(
+        str(op.table_name),
+        str(source.name),
+        str(column.name),
+        companion,
+        type_=column.type,
+        existing_type=existing_type,
+        schema=None if op.schema is None else str(op.schema),
+        is_there=True,
+    )
 
 
 def add_companion(operations: Operations, op: AddCompanionOp) -> None:

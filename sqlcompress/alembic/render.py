@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from alembic.autogenerate.render import _alembic_autogenerate_prefix, _repr_type, renderers
 
 import sqlcompress
+from sqlcompress.alembic.companions import AddCompanionOp, AddDigestOp, AddExtractedOp
 from sqlcompress.alembic.kept import DropCompressedOriginalOp
 from sqlcompress.alembic.ops import CompressColumnOp, DecompressColumnOp
 from sqlcompress.alembic.recompress import RecompressColumnOp
 from sqlcompress.alembic.settings import DEFAULTS, ColumnOp
+from sqlcompress.companions import Extraction
 from sqlcompress.compressed import Compressed
 from sqlcompress.dictionaries import Dictionary
 
@@ -86,6 +88,17 @@ def _render_recompress(context: AutogenContext, op: RecompressColumnOp) -> str:
     return _render("recompress_column", context, op)
 
 
+def _render_companion(context: AutogenContext, op: AddCompanionOp) -> str:
+    names = [repr(name) for name in (op.table_name, op.column_name, op.companion_name)]
+    if isinstance(op.companion, Extraction):
+        names += [repr(op.companion.path), f"type_={render_type(op.type_, context)}"]
+    assert op.existing_type is not None  # noqa: S101 - the operation has checked it
+    names.append(f"existing_type={render_type(op.existing_type, context)}")
+    if op.schema is not None:
+        names.append(f"schema={op.schema!r}")
+    return f"{_alembic_autogenerate_prefix(context)}{op.name}({', '.join(names)})"
+
+
 def _render_drop(context: AutogenContext, op: DropCompressedOriginalOp) -> str:
     schema = "" if op.schema is None else f", schema={op.schema!r}"
     prefix = _alembic_autogenerate_prefix(context)
@@ -101,6 +114,8 @@ def register() -> None:
     if not _registered:
         renderers.dispatch_for(CompressColumnOp)(_render_compress)
         renderers.dispatch_for(DecompressColumnOp)(_render_decompress)
+        renderers.dispatch_for(AddDigestOp)(_render_companion)
+        renderers.dispatch_for(AddExtractedOp)(_render_companion)
         renderers.dispatch_for(RecompressColumnOp)(_render_recompress)
         renderers.dispatch_for(DropCompressedOriginalOp)(_render_drop)
         _registered = True
