@@ -31,7 +31,7 @@ class MySQL(Database):
             raise NoDecoderError("MySQL and MariaDB decode zlib alone")
         if settings.legacy:
             raise NoDecoderError("MySQL and MariaDB cannot tell values of legacy formats from plain ones")
-        return mysql_plain_sql(stored, is_text=settings.kind != "binary")
+        return mysql_plain_sql(stored, is_text=settings.kind != "binary", max_size=settings.max_size)
 
     def stored_text_sql(self, text: str) -> str:
         return f"CAST(CONVERT({text} USING utf8mb4) AS BINARY)"

@@ -22,7 +22,7 @@ _DECLARED_PACKET: Final = (
 )
 
 
-def mysql_plain_sql(column_sql: str, *, is_text: bool) -> str:
+def mysql_plain_sql(column_sql: str, *, is_text: bool, max_size: int) -> str:
     """The plain value of a column that holds plain values and zlib frames.
 
     A frame of another codec, a damaged one, one of more than ``max_allowed_packet`` bytes, and a plain value
@@ -32,6 +32,9 @@ def mysql_plain_sql(column_sql: str, *, is_text: bool) -> str:
     Args:
         column_sql: The column, quoted.
         is_text: Whether it is text, which comes as utf8mb4; otherwise it comes as bytes.
+        max_size: The most bytes of a plain value. Up to 16 MiB the expression holds no system variable, which
+            an index or a generated column must not have; a server whose ``max_allowed_packet`` is below that
+            (MySQL's default is 64 MiB, MariaDB's 16) answers with the same error then.
     """
     # Not a constant, which the optimizer would compute, and fail, before any row is looked at.
     failure = f"HEX(~0 + LENGTH({column_sql}))"
@@ -39,6 +42,8 @@ def mysql_plain_sql(column_sql: str, *, is_text: bool) -> str:
         f"CASE WHEN LENGTH({column_sql}) < {_SURELY_16_MIB} AND {_PACKET} >= {_16_MIB} "
         f"THEN {_DECLARED_16_MIB} ELSE {_DECLARED_PACKET} END"
     )
+    if max_size <= _16_MIB:
+        length = _DECLARED_16_MIB
     decoded = f"UNCOMPRESS(CONCAT({length}, {column_sql}))"
     kept = column_sql
     if is_text:
