@@ -9,7 +9,7 @@ What it touches of SQLAlchemy that is not documented API, the same in 2.0 and 2.
 
 - ``SQLCompiler.column_keys``, the names of an execution's parameters; ``bind_names``, each parameter with its
   name; ``_get_bind_name_for_col``; ``construct_params()``, which takes the value of a parameter by its key,
-  while the statement has its name;
+  while the statement has its name; ``postfetch``, the columns whose values the ORM reads anew;
 - ``_values``, ``_ordered_values`` and ``_multi_values`` of INSERT and UPDATE, ``Insert._select_names``;
 - ``update_values_to_set`` of ON CONFLICT DO UPDATE and ``update`` of ON DUPLICATE KEY UPDATE;
 - ``_propagate_attrs``, in which the ORM says whose attributes the names of a statement are.
@@ -134,6 +134,8 @@ class Keeping(SQLCompiler if TYPE_CHECKING else object):  # type: ignore[misc]
                     bound.key = self._get_bind_name_for_col(source)
                     bound.type = companion.writer(source.type, own.type)
         _give_back_keys(twins)
+        # The ORM reads them anew when they are asked for: it has not given these values itself.
+        self.postfetch.extend(own for _, own, _ in late)
         return rendered
 
     def _completed(self, statement: Any, values: Mapping[Any, Any] | None, twins: list[Any]) -> Any:

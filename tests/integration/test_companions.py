@@ -112,6 +112,19 @@ def flush(engine):
         session.get(Note, 5).title = "nothing compressed"
 
 
+def test_the_session_reads_them_anew(noted):
+    with Session(noted) as session:
+        note = session.get(Note, 1)
+        assert (note.digest, note.tag) == (sha(f"{LONG}1"), "t1")
+        note.body, note.meta = "new", {"tag": "other"}
+        session.flush()
+        assert (note.digest, note.tag, note.user_id) == (sha("new"), "other", None)
+        made = Note(id=99, body="made")
+        session.add(made)
+        session.flush()
+        assert (made.digest, made.tag) == (sha("made"), None)
+
+
 def bulk(engine):
     with Session(engine) as session, session.begin():
         session.bulk_insert_mappings(
