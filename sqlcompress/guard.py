@@ -30,6 +30,7 @@ from typing import Any
 from sqlalchemy import LargeBinary, exc
 from sqlalchemy.sql import operators
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.elements import ClauseList
 from sqlalchemy.sql.selectable import CompoundSelect, ScalarSelect
 
 from sqlcompress.comparator import NULL_TESTS, StoredComparison, is_null, refusal
@@ -274,6 +275,8 @@ class Guard(Moving):
     def _opened_by(self, clauses: Any) -> Any:
         if clauses is None:
             return None
+        if not isinstance(clauses, ClauseList):  # one column, in PostgreSQL's aggregate_order_by of 2.0
+            return self._opening.opened_sorting(clauses)
         return with_attributes(
             clauses, clauses=[self._opening.opened_sorting(clause) for clause in clauses.clauses]
         )

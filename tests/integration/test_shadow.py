@@ -21,6 +21,7 @@ from sqlcompress import (
 from sqlcompress.dialects.catalog import catalog_of
 from sqlcompress.dialects.names import our_name
 from sqlcompress.frames import is_framed
+from sqlcompress.jobs.catch_up import CatchUp
 from sqlcompress.jobs.column import Batching, compress_column, decompress_column
 from sqlcompress.jobs.leftovers import abandon_shadow, drop_originals
 from sqlcompress.jobs.shadow import compress_shadow, decompress_shadow, plan_statements
@@ -348,6 +349,20 @@ def test_a_long_transaction_is_waited_for(engine, database):
     found = values_of(engine, CompressedText())
     assert found[1, "p1"] == "held"
     assert [*found.values()][2:] == TEXTS[2:]
+
+
+def test_changes_that_pile_up_before_the_lock_are_caught_up_with_first(engine, monkeypatch):
+    made(engine, ["x" * 200, "short", None])
+    answers = [False, False, True]
+    under_lock = CatchUp.under_lock
+
+    def too_many_at_first(self, connection):
+        return under_lock(self, connection) if answers.pop(0) else False
+
+    monkeypatch.setattr(CatchUp, "under_lock", too_many_at_first)
+    run(engine, compress_shadow, CompressedText())
+    assert answers == []
+    assert list(values_of(engine, CompressedText()).values()) == ["x" * 200, "short", None]
 
 
 def test_given_up(engine):

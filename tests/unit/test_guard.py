@@ -320,3 +320,17 @@ def test_the_elements_of_a_statement_are_left_as_they_were():
             assert str(statement.compile(dialect=DIALECTS[dialect])) == first
     assert {name: str(statement) for name, statement in statements.items()} == before
     assert {name: statement._generate_cache_key() for name, statement in statements.items()} == keys
+
+
+def test_what_an_aggregate_sorts_by_on_postgresql():
+    ordered = postgresql.aggregate_order_by
+    for order, shown in (
+        ((A.other,), "ORDER BY sqlcompress_text(article.other)"),
+        ((A.other.desc(), A.id), "ORDER BY sqlcompress_text(article.other) DESC, article.id"),
+        ((A.id,), "ORDER BY article.id"),
+    ):
+        joined = sa.select(sa.func.string_agg(ordered(A.body, *order), ","))
+        sql = str(joined.compile(dialect=DIALECTS["postgresql"]))
+        assert f"sqlcompress_text(article.body) {shown}" in sql
+    plain = sa.select(sa.func.string_agg(ordered(A.title, A.id), ",")).compile(dialect=DIALECTS["postgresql"])
+    assert "article.title ORDER BY article.id" in str(plain)

@@ -189,12 +189,15 @@ class MySQLShadow(Shadow):
     def swap(self, connection: Connection, catch_up: Callable[[Connection], bool]) -> bool:
         connection.exec_driver_sql(_LOCK_WAIT)
         with locked_for_writing(connection, self.rows.table_sql, self.queue_sql):
-            if not catch_up(connection):
+            is_ready = catch_up(connection)
+            if is_ready:
+                # The triggers name nothing that goes away: until they are dropped they only fill the queue.
+                self._instantly(connection, self._swapping())
+            else:
                 connection.rollback()
-                return False
-            # The triggers name nothing that goes away: until they are dropped they only fill the queue.
-            self._instantly(connection, self._swapping())
-        return True
+        if not is_ready:
+            connection.rollback()  # what UNLOCK TABLES has begun
+        return is_ready
 
     def _swapping(self) -> str:
         rows, names, column = self.rows, self.names, self.column
