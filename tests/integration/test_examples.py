@@ -22,6 +22,10 @@ EXPECTED = {
         rf"{codec}, long: \d\d bytes stored, 1100 characters\n{codec}, short: 2 bytes stored, 2 characters"
         for codec in ("zstd", "zlib", "gzip")
     ],
+    "questions.py": [
+        "digest: 1 rows\nby the sender: 10 rows\ndecoded: LIKE: 11 rows\ndecoded: another path: 167 rows",
+        r"3\d,\d{3} bytes stored of 429,390",
+    ],
     "migrate.py": [r"before: 989000 bytes", r"upgrade: \d{5} bytes", r"downgrade: 989000 bytes"],
 }
 
