@@ -166,7 +166,9 @@ class Compressed(TypeDecorator[_T]):
         Raises:
             InvalidRequestError: The column has companions, and the engine nothing that writes them.
         """
-        if getattr(self.place, "has_companions", False) and not hasattr(dialect.statement_compiler, "keeps_companions"):
+        if getattr(self.place, "has_companions", False) and not hasattr(
+            dialect.statement_compiler, "keeps_companions"
+        ):
             message = (
                 "a companion column follows this one, and sqlcompress.install(engine) has to see to it:"
                 " without it a value is not written"

@@ -16,7 +16,8 @@ from sqlcompress.compressed import Compressed
 from sqlcompress.dialects.digesttype import digest_type
 from sqlcompress.errors import MigrationBlockedError
 from sqlcompress.jobs.at_hand import with_dictionaries
-from sqlcompress.jobs.fill import Fill, check_fill, digest_bytes, fill_column, path_bytes
+from sqlcompress.jobs.column import rewrite_column
+from sqlcompress.jobs.fill import Fill, check_fill, digest_bytes, path_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -274,12 +275,12 @@ def add_companion(operations: Operations, op: AddCompanionOp) -> None:
     ):
         if not is_there:
             operations.add_column(op.table_name, Column(op.companion_name, op.type_), schema=op.schema)
-        log.result = fill_column(
+        log.result = rewrite_column(
             rows,
             table,
             op.column_name,
-            op.companion_name,
             convert,
             batching_of(op, log.progress),
             atomic=atomic,
+            target=op.companion_name,
         )

@@ -11,18 +11,16 @@ from sqlcompress.errors import MigrationBlockedError, UnknownFormatError
 from sqlcompress.following import at_path
 from sqlcompress.jobs.conversions import Conversion, one_by_one
 from sqlcompress.jobs.keys import key_of
-from sqlcompress.jobs.rewrite import RewriteResult, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sqlalchemy.engine import Connection, Engine
+    from sqlalchemy.engine import Connection
 
     from sqlcompress.compressed import Compressed
     from sqlcompress.dialects.rows import Rows, StoredAs
     from sqlcompress.dialects.tables import TableName
     from sqlcompress.following import Path
-    from sqlcompress.jobs.column import Batching
     from sqlcompress.jobs.conversions import Converted
 
 
@@ -54,7 +52,11 @@ def path_bytes(path: Path, wanted: type) -> Callable[[bytes], bytes | None]:
 
 
 class Fill(Conversion):
-    """Stored values into what a companion column holds; rows that have it are left out."""
+    """Stored values into what a companion column holds; rows that have it are left out.
+
+    For `rewrite_column` with the companion as its target. A row that an application writes meanwhile has its
+    companion from there: a batch holds locks on what it reads.
+    """
 
     one_pass = False
 
@@ -119,50 +121,3 @@ def check_fill(
             tuple(blockers),
         )
     return found, is_there
-
-
-def fill_column(
-    rows_bind: Engine | Connection,
-    table: TableName,
-    column: str,
-    name: str,
-    convert: Fill,
-    batching: Batching,
-    *,
-    atomic: bool = False,
-) -> RewriteResult:
-    """Fill a companion column, where it is NULL and the compressed one is not.
-
-    Killed at any moment, it can be run again. A row that an application writes meanwhile has its companion
-    from there: the batch holds locks on what it reads.
-
-    Args:
-        rows_bind: Where rows are rewritten.
-        table: The table, after :func:`check_fill`.
-        column: The compressed column.
-        name: The companion.
-        convert: What is computed.
-        batching: How rows are rewritten.
-        atomic: In the transaction that is open on ``rows_bind``.
-
-    Raises:
-        MigrationFailedError: Values could not be read, or have something else at the path; all others were
-            filled.
-    """
-    return rewrite(
-        rows_bind,
-        table.name,
-        column,
-        convert=convert,
-        schema=table.schema,
-        target=name,
-        batch_rows=batching.batch_rows,
-        batch_bytes=batching.batch_bytes,
-        pause_seconds=batching.pause_seconds,
-        workers=batching.workers,
-        own_transactions=not atomic,
-        progress=batching.progress,
-        lag_seconds=batching.lag_seconds,
-        max_lag_seconds=batching.max_lag_seconds,
-        where=batching.where,
-    )
