@@ -89,7 +89,8 @@ class Guard(Moving):
             if not isinstance(inner, ScalarSelect) and self._opening.compressed_type(inner) is not None:
                 raise refusal(inner, operator)
         if operator is not operators.exists:  # which asks for rows and not for what is in them
-            unary = with_attributes(unary, element=self._opening.opened(unary.element, operator))
+            compared = operators.eq if operator in _COLLECTIONS else operator
+            unary = with_attributes(unary, element=self._opening.opened(unary.element, compared))
         return super().visit_unary(unary, *args, **kw)
 
     def visit_cast(self, cast: Any, *args: Any, **kw: Any) -> Any:

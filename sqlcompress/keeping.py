@@ -28,11 +28,19 @@ from sqlcompress.companions import INFO, Companion, companion_of, companions_of
 from sqlcompress.opening import with_attributes
 
 
-def column_named(statement: Any, key: Any) -> Any:
-    """The column of the statement's table that a key of its values means; None where it is not known."""
+def column_named(statement: Any, key: Any, *, of_upsert: bool = False) -> Any:
+    """The column of the statement's table that a key of its values means; None where it is not known.
+
+    Args:
+        statement: The INSERT or UPDATE.
+        key: A column, or a name: of the ORM an attribute's.
+        of_upsert: Whether it is of the values of an upsert, whose names are those of columns.
+    """
     if not isinstance(key, str):
         column = key.__clause_element__() if hasattr(key, "__clause_element__") else key
         return statement.table.c.get(column.key, column) if isinstance(column, ColumnElement) else None
+    if of_upsert and key in statement.table.c:
+        return statement.table.c[key]
     mapper = statement._propagate_attrs.get("plugin_subject")
     mapper = getattr(mapper, "mapper", mapper)
     if mapper is not None and mapper.has_property(key):
@@ -87,7 +95,7 @@ class Keeping(SQLCompiler if TYPE_CHECKING else object):  # type: ignore[misc]
     def visit_on_conflict_do_update(self, on_conflict: Any, *args: Any, **kw: Any) -> Any:
         twins: list[tuple[BindParameter[Any], Any]] = []
         given = dict(on_conflict.update_values_to_set)
-        pairs = self._completed(self.current_executable, given, twins)
+        pairs = self._completed(self.current_executable, given, twins, of_upsert=True)
         if pairs is not given:
             on_conflict = with_attributes(on_conflict, update_values_to_set=list(pairs.items()))
         rendered = super().visit_on_conflict_do_update(on_conflict, *args, **kw)
@@ -97,7 +105,7 @@ class Keeping(SQLCompiler if TYPE_CHECKING else object):  # type: ignore[misc]
     def visit_on_duplicate_key_update(self, on_duplicate: Any, *args: Any, **kw: Any) -> Any:
         twins: list[tuple[BindParameter[Any], Any]] = []
         given = dict(on_duplicate.update)
-        pairs = self._completed(self.current_executable, given, twins)
+        pairs = self._completed(self.current_executable, given, twins, of_upsert=True)
         if pairs is not given:
             keyed = {key if isinstance(key, str) else key.key: value for key, value in pairs.items()}
             on_duplicate = with_attributes(on_duplicate, update=keyed)
@@ -138,11 +146,14 @@ class Keeping(SQLCompiler if TYPE_CHECKING else object):  # type: ignore[misc]
         self.postfetch.extend(own for _, own, _ in late)
         return rendered
 
-    def _completed(self, statement: Any, values: Mapping[Any, Any] | None, twins: list[Any]) -> Any:
+    def _completed(
+        self, statement: Any, values: Mapping[Any, Any] | None, twins: list[Any], *, of_upsert: bool = False
+    ) -> Any:
         """Assignments with those of the companions; themselves where nothing is added."""
         if not values:
             return values
-        by_column = {column_named(statement, key): value for key, value in values.items()}
+        columns = {key: column_named(statement, key, of_upsert=of_upsert) for key in values}
+        by_column = {columns[key]: value for key, value in values.items()}
         added = {}
         for source, own, companion in _followed(statement.table):
             if source in by_column:
@@ -151,7 +162,7 @@ class Keeping(SQLCompiler if TYPE_CHECKING else object):  # type: ignore[misc]
                     added[own] = follows
                 elif own not in by_column:
                     raise _cannot_follow(own, "an SQL expression")
-        kept = {key: value for key, value in values.items() if column_named(statement, key) not in added}
+        kept = {key: value for key, value in values.items() if columns[key] not in added}
         return {**kept, **added} if added else values
 
     def _following(self, value: Any, source: Any, own: Any, companion: Companion, twins: list[Any]) -> Any:

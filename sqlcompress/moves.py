@@ -57,16 +57,18 @@ class Moving(Keeping):
         return super().visit_update(update_stmt, *args, **kw)
 
     def visit_on_conflict_do_update(self, on_conflict: Any, *args: Any, **kw: Any) -> Any:
-        self._check_moves(self.current_executable, dict(on_conflict.update_values_to_set))
+        self._check_moves(self.current_executable, dict(on_conflict.update_values_to_set), of_upsert=True)
         return super().visit_on_conflict_do_update(on_conflict, *args, **kw)
 
     def visit_on_duplicate_key_update(self, on_duplicate: Any, *args: Any, **kw: Any) -> Any:
-        self._check_moves(self.current_executable, dict(on_duplicate.update))
+        self._check_moves(self.current_executable, dict(on_duplicate.update), of_upsert=True)
         return super().visit_on_duplicate_key_update(on_duplicate, *args, **kw)
 
-    def _check_moves(self, statement: Any, assignments: Mapping[Any, Any]) -> None:
+    def _check_moves(
+        self, statement: Any, assignments: Mapping[Any, Any], *, of_upsert: bool = False
+    ) -> None:
         for key, value in assignments.items():
-            self._check_move(column_named(statement, key), value)
+            self._check_move(column_named(statement, key, of_upsert=of_upsert), value)
 
     def _check_move(self, target: Any, value: Any) -> None:
         """Refuse an expression that goes into a column which reads it as something else."""

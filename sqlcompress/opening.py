@@ -117,7 +117,7 @@ class Opening:
             inner = self.opened(element.element, operator)
             return element if inner is element.element else inner
         if isinstance(element, (SelectBase, ScalarSelect)):
-            return self._opened_select(element)
+            return self._opened_select(element, operator)
         if isinstance(element, ClauseList):
             return self.opened_clauses(element, operator)
         if visit_name(element) == "aggregate_order_by":
@@ -164,23 +164,25 @@ class Opening:
             return with_attributes(element, element=inner)
         return self.opened(element, operators.asc_op)
 
-    def _opened_select(self, select: Any) -> Any:
+    def _opened_select(self, select: Any, operator: Any) -> Any:
         if self.within(select) is None:
             return select
         if isinstance(select, ScalarSelect):
-            return ScalarSelect(self._opened_select(select.element))
+            return ScalarSelect(self._opened_select(select.element, operator))
         if isinstance(select, SelectStatementGrouping):
-            return SelectStatementGrouping(self._opened_select(select.element))
+            return SelectStatementGrouping(self._opened_select(select.element, operator))
         if isinstance(select, CompoundSelect) and not select._order_by_clauses:
-            return with_attributes(select, selects=[self._opened_select(one) for one in select.selects])
+            selects = [self._opened_select(one, operator) for one in select.selects]
+            return with_attributes(select, selects=selects)
         columns = getattr(select, "_raw_columns", ())
         if not isinstance(select, Select) or not all(isinstance(one, ColumnElement) for one in columns):
             raise refusal(self._surely_within(select), "a subquery that is no plain SELECT of columns")
-        return with_attributes(select, _raw_columns=[self._opened_column(column) for column in columns])
+        opened = [self._opened_column(column, operator) for column in columns]
+        return with_attributes(select, _raw_columns=opened)
 
-    def _opened_column(self, column: Any) -> Any:
+    def _opened_column(self, column: Any, operator: Any) -> Any:
         # A label keeps its name, by which the select may sort.
-        opened = self.opened(column)
+        opened = self.opened(column, operator)
         return Label(column.name, opened) if isinstance(column, Label) and opened is not column else opened
 
     def _surely_within(self, element: Any) -> ColumnElement[Any]:

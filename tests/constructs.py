@@ -381,6 +381,14 @@ REFUSED = {
     "order_by document desc": lambda c: sa.select(c.id).order_by(c.meta.desc()),
     "document distinct": lambda c: sa.select(func.count(c.meta.distinct())),
     "value == document": lambda c: sa.select(c.id).where(sa.literal("{}") == c.meta),
+    "value in documents": lambda c: sa.select(c.id).where(c.title.in_(sa.select(c.again.c.meta))),
+    "value == one document": lambda c: sa.select(c.id).where(
+        c.title == sa.select(c.again.c.meta).where(c.again.c.id == 3).scalar_subquery()
+    ),
+    "document in documents": lambda c: sa.select(c.id).where(c.meta.in_(sa.select(c.again.c.meta))),
+    "value any of documents": lambda c: sa.select(c.id).where(
+        c.title == sa.any_(sa.select(c.again.c.meta).scalar_subquery())
+    ),
     "max of a document": lambda c: sa.select(func.max(c.meta)),
     "case mixing documents": lambda c: sa.select(sa.case((c.id > 1, c.meta), else_=sa.literal({}, sa.JSON))),
     "document + text": lambda c: sa.select(c.meta + "x"),
@@ -641,6 +649,10 @@ DOCUMENTED = {
         "order_by document desc",
         "document distinct",
         "value == document",
+        "value in documents",
+        "value == one document",
+        "document in documents",
+        "value any of documents",
         "max of a document",
         "case mixing documents",
         "document + text",

@@ -334,3 +334,24 @@ def test_what_an_aggregate_sorts_by_on_postgresql():
         assert f"sqlcompress_text(article.body) {shown}" in sql
     plain = sa.select(sa.func.string_agg(ordered(A.title, A.id), ",")).compile(dialect=DIALECTS["postgresql"])
     assert "article.title ORDER BY article.id" in str(plain)
+
+
+def test_names_of_the_orm_are_those_of_attributes_and_of_an_upsert_those_of_columns():
+    class Crossed(orm.DeclarativeBase):
+        pass
+
+    class Pair(Crossed):
+        __tablename__ = "pair"
+        id: Mapped[int] = orm.mapped_column(primary_key=True)
+        plain: Mapped[str] = orm.mapped_column("packed_", sa.Text)
+        packed: Mapped[str] = orm.mapped_column("plain", CompressedText())
+
+    dialect = DIALECTS["sqlite"]
+    with pytest.raises(sa.exc.CompileError, match="cannot move"):
+        sa.update(Pair).values(plain=Pair.packed).compile(dialect=dialect)
+    sa.update(Pair).values(packed=Pair.packed).compile(dialect=dialect)
+    insert = sqlite.insert(Pair)
+    values = insert.values(id=1, plain="x", packed="y")
+    with pytest.raises(sa.exc.CompileError, match="cannot move"):
+        values.on_conflict_do_update(set_={"packed_": insert.excluded.plain}).compile(dialect=dialect)
+    values.on_conflict_do_update(set_={"plain": insert.excluded.plain}).compile(dialect=dialect)
